@@ -1,0 +1,1 @@
+"""Everything that computes: the public tree, CFR, exact evaluation, strategies, the command line."""

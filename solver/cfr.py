@@ -1,0 +1,226 @@
+"""Counterfactual regret minimisation on the public tree.
+
+Alternating full-width updates: in one iteration player 0 updates against player 1's strategy, then player 1 against
+player 0's new one.  An iterate enters its player's average just before it is updated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from games.rules import Rules
+from solver.kernels import LANES, UPDATE, Step, sweep
+from solver.tree import Tree
+
+Floats = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class Payoffs:
+    """What an end is worth to the leader: `win0[level]` if he wins the hand at that stake, `win1[level]` if the dealer
+    does, `tie` if nobody does.  The dealer's utility is minus that.  unit: what is counted."""
+
+    win0: tuple[float, ...]
+    win1: tuple[float, ...]
+    tie: float = 0.0
+    unit: str = "points per hand"
+
+    @staticmethod
+    def points(rules: Rules) -> Payoffs:
+        """The stake to whoever wins the hand."""
+        return Payoffs(tuple(map(float, rules.ladder)), tuple(-float(stake) for stake in rules.ladder))
+
+    def table(self, player: int, dtype: npt.DTypeLike) -> Floats:
+        """Shape (levels, 3): `player`'s payoff when side 0, side 1, nobody wins."""
+        leader = np.array([(a, b, self.tie) for a, b in zip(self.win0, self.win1, strict=True)])
+        return (leader if player == 0 else -leader).astype(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """A regret update and an averaging scheme; t counts iterations from 1.
+
+    Before iteration t adds its regrets, positive sums are multiplied by d(t-1, alpha) and negative ones by
+    d(t-1, beta), where d(t, x) = t^x / (t^x + 1), d = 1 for x = None.  `plus` cuts negative sums to 0.  With
+    `predictive`, the strategy matches max(sum * d(t, alpha) + last regret, 0).  Iterate t has the weight t^gamma.
+    """
+
+    alpha: float | None
+    beta: float | None
+    gamma: float
+    plus: bool
+    predictive: bool = False
+
+    def step(self, t: int, zero: float) -> Step:
+        """The numbers of iteration t; positive regrets up to `zero` count as none."""
+        return Step(
+            weight=float(t) ** self.gamma,
+            gain=_discount(t - 1, self.alpha),
+            loss=_discount(t - 1, self.beta),
+            ahead=_discount(t, self.alpha),
+            floor=0.0 if self.plus else -math.inf,
+            zero=zero,
+            predictive=self.predictive,
+        )
+
+
+def _discount(t: int, exponent: float | None) -> float:
+    return 1.0 if exponent is None else float(t) ** exponent / (float(t) ** exponent + 1.0)
+
+
+ALGORITHMS = {
+    "cfr": Algorithm(None, None, 0.0, plus=False),  # Zinkevich et al. 2007
+    "cfr+": Algorithm(None, None, 1.0, plus=True),  # Tammelin 2014
+    "dcfr": Algorithm(1.5, 0.0, 2.0, plus=False),  # Brown & Sandholm 2019
+    "dcfr+": Algorithm(1.5, 1.5, 2.0, plus=True),  # Xu et al. 2024
+    "pcfr+": Algorithm(None, None, 2.0, plus=True, predictive=True),  # Farina et al. 2021
+    "pdcfr+": Algorithm(2.3, 2.3, 5.0, plus=True, predictive=True),  # Xu et al. 2024
+}
+DEFAULT_ALGORITHM = "dcfr+"
+
+
+def lanes_array(rows: int, dtype: npt.DTypeLike) -> Floats:
+    """Zeros of shape (rows, LANES) that begin at a cache line."""
+    size = np.dtype(dtype).itemsize
+    raw = np.zeros(rows * LANES + 64 // size, dtype)
+    start = -raw.ctypes.data % 64 // size
+    return raw[start : start + rows * LANES].reshape(rows, LANES)
+
+
+def prior_reach(tree: Tree) -> npt.NDArray[np.float64]:
+    """Shape (H,): starting reach of each hand, 1 / prod_r a_r!, scaled so that the kernels' values are expectations.
+
+    Against the hand a the opponent has each b with probability prod_r (copies - a_r)(copies - a_r - 1)... / b_r!
+    (b_r factors) over C(cards - hand_size, hand_size); the falling factorials are the kernels' part.
+    """
+    k = tree.rules.hand_size
+    factorial = tree.holdings.factorial[k, : tree.size(k)]
+    return 1.0 / (factorial * comb(tree.rules.n_cards - k, k))
+
+
+class Sweeper:
+    """Runs sweeps over all blocks of a tree on one or two threads.
+
+    The blocks below trick 1 are independent; each writes its own rows, so the same bits come out with any number of
+    threads.  dtype: element type of reaches and values, and of the strategies that the sweeps read.
+    """
+
+    def __init__(self, tree: Tree, payoffs: Payoffs, dtype: npt.DTypeLike, threads: int = 1) -> None:
+        self.tree = tree
+        self.dtype = np.dtype(dtype)
+        self.pay = [payoffs.table(p, dtype) for p in range(2)]
+        self.top = lanes_array(max(plan.top_rows for plan in tree.plans), dtype)
+        leaves = [b for b, block in enumerate(tree.blocks) if tree.programs[block.program].shared]
+        self.crown = np.array([b for b in range(len(tree.blocks)) if b not in leaves], np.int64)
+        self.parts = _balanced(leaves, tree, threads)
+        self.left = _cards_left(tree).astype(dtype)
+        rows = max(plan.scratch_rows for plan in tree.plans)
+        self.scratch = [lanes_array(rows, dtype) for _ in self.parts]
+        self.pool = ThreadPoolExecutor(len(self.parts) - 1) if len(self.parts) > 1 else None
+
+    def sweep(
+        self,
+        player: int,
+        play: tuple[Floats, Floats],
+        mode: int,
+        step: Step = Step(0.0, 1.0, 1.0, 1.0, 0.0, 0.0, False),
+        regret: Floats | None = None,
+        average: Floats | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """One sweep; returns shape (H,): the value of each of `player`'s hands, given that it was dealt."""
+        tree = self.tree
+        plan = tree.plans[player]
+        prior = prior_reach(tree)
+        for p in range(2):
+            self.top[plan.priors[p] : plan.priors[p] + len(prior), 0] = prior
+        regret = play[player] if regret is None else regret
+        average = play[player] if average is None else average
+
+        def run(which: npt.NDArray[np.int64], phase: int, scratch: Floats) -> None:
+            sweep(
+                which, phase, plan.blocks, self.left, plan.sources, plan.targets, tree.ops, plan.nodes, player,
+                tree.holdings, tree.outcomes, self.pay[player], play, regret, average, self.top, scratch, step, mode,
+            )  # fmt: skip
+
+        run(self.crown, 0, self.top)
+        waiting = [
+            self.pool.submit(run, part, 2, scratch)
+            for part, scratch in zip(self.parts[1:], self.scratch[1:], strict=True)
+            if self.pool is not None
+        ]
+        run(self.parts[0], 2, self.scratch[0])
+        for future in waiting:
+            future.result()
+        run(self.crown[::-1], 1, self.top)
+        return self.top[plan.result : plan.result + len(prior), 0].astype(np.float64)
+
+
+def _balanced(blocks: list[int], tree: Tree, threads: int) -> list[npt.NDArray[np.int64]]:
+    """Deal the blocks, largest first, to the thread with the least work."""
+    work = {b: sum(tree.programs[tree.blocks[b].program].rows) for b in blocks}
+    parts: list[list[int]] = [[] for _ in range(max(1, min(threads, len(blocks))))]
+    for b in sorted(blocks, key=lambda b: (-work[b], b)):
+        min(parts, key=lambda part: sum(work[c] for c in part)).append(b)
+    return [np.array(sorted(part), np.int64) for part in parts]
+
+
+def _cards_left(tree: Tree) -> npt.NDArray[np.int64]:
+    """Shape (blocks, ranks, LANES): copies of each rank not played yet at each block's root."""
+    left = np.full((len(tree.blocks), tree.rules.n_ranks, LANES), tree.rules.copies, np.int64)
+    for b, block in enumerate(tree.blocks):
+        for lane, history in enumerate(block.histories):
+            for card in history:
+                left[b, card, lane] -= 1
+    return left.clip(min=0)
+
+
+class Solver:
+    """CFR on one hand.
+
+    tree: the public tree; payoffs: default points; algorithm: a key of ALGORITHMS or an Algorithm; dtype: float32,
+    or float64 to compare with other programs; zero: positive regrets up to this count as none.
+    `regret[p]`, `average[p]`: shape (tree.rows[p], LANES), cumulative regrets and weighted sums of the strategies;
+    `play[p]`: what the current strategy matches, `regret[p]` itself unless the algorithm predicts.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        payoffs: Payoffs | None = None,
+        algorithm: str | Algorithm = DEFAULT_ALGORITHM,
+        threads: int = 1,
+        dtype: npt.DTypeLike = np.float32,
+        zero: float = 1e-30,
+    ) -> None:
+        self.tree = tree
+        self.payoffs = Payoffs.points(tree.rules) if payoffs is None else payoffs
+        self.algorithm = ALGORITHMS[algorithm] if isinstance(algorithm, str) else algorithm
+        self.zero = zero
+        self.iterations = 0
+        self.regret = [lanes_array(rows, dtype) for rows in tree.rows]
+        self.average = [lanes_array(rows, dtype) for rows in tree.rows]
+        self.play = [lanes_array(rows, dtype) for rows in tree.rows] if self.algorithm.predictive else self.regret
+        self.sweeper = Sweeper(tree, self.payoffs, dtype, threads)
+
+    def step(self) -> None:
+        """One iteration: both players' updates."""
+        step = self.algorithm.step(self.iterations + 1, self.zero)
+        for player in range(2):
+            self.sweeper.sweep(
+                player, (self.play[0], self.play[1]), UPDATE, step, self.regret[player], self.average[player]
+            )
+        self.iterations += 1
+
+    def run(self, iterations: int, callback: Callable[[Solver], bool] | None = None) -> None:
+        """Iterate until `iterations` in all are done, or until `callback` (called after each) returns True."""
+        while self.iterations < iterations:
+            self.step()
+            if callback is not None and callback(self):
+                return

@@ -1,0 +1,579 @@
+"""Every compiled function of the solver, and nothing else.
+
+numba's on-disk cache does not notice an edit to a compiled function that is called from another file, so all of
+them live here.  How they work, on one page:
+
+**A lane is a public history.**  First-trick histories (c0, c1) that have the same raises and the same result share
+all later control flow: who plays, who may raise, when the hand ends.  They are taken ``LANES`` at a time, and every
+quantity below turn 2 (a reach, a value, a regret) is a vector with one element per history.  So there is no branch,
+no gather and no shuffle per history: the control flow runs once for sixteen of them.  The vector is a type of its
+own (``Lanes``, the first part of this file): it compiles to plain SIMD instructions in less than half the time that
+auto-vectorised loops need.
+
+**A block is a program.**  A block (up to ``LANES`` histories) is swept depth first by a list of operations,
+``2 * node`` (come down to it) and ``2 * node + 1`` (leave it).  Reaches go down and values come up in one sweep;
+they live in a small scratch array, at rows that the tree assigned beforehand (`solver.tree`), so that only regrets
+and averages, read in visiting order, come from memory.  Turns 1 and 2 are blocks too: one history, then one lane
+per first card; `gather` and `scatter` carry reaches and values between a block and its parent.
+
+**Private information** at a node is the multiset of cards still in hand.  A joint deal has the weight
+prod_r copies! / (a_r! b_r! (copies - a_r - b_r)!).  Here 1/a! and 1/b! are in the starting reaches.  What remains is,
+for the player whose values are computed, a product of falling factorials of `left_r - own_r` over the opponent's
+cards (`left`: copies not played yet): one factor for each card the opponent plays (`leave_other`), the rest at the
+end (`terminal`).  Factors that only depend on the own hand are dropped: regret matching is scale free.  A holding
+that the public cards exclude gets the factor 0 where it becomes impossible, so whatever is computed for it beyond
+that point counts nothing.
+
+**The last trick.**  The answerer's last card only matters by the hand's outcome, so the holdings that lead to the
+same outcome share one information state, `classes` of them: regrets of the merged ones are proportional, and the
+average of the merged state is the average of their reach-weighted plays; so nothing is lost.  The leader has no
+card left there: his answer to a raise has no private information at all.
+
+A sweep has an *updating* player, `player`, whose values are computed, and a mode: UPDATE (regrets and averages
+change), BEST (the updating player best-responds), EXPECT (both play as given).  `play[p]` holds what p's strategy
+is matched to: regrets, predicted regrets, or the average.
+"""
+
+import operator
+from collections import namedtuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+LANES = 16
+
+DECISION, TERMINAL, LAST_TRICK = 0, 1, 2  # kinds of node
+NO_CARDS, CARDS, LAST_CARDS, SPLIT = 0, 1, 2, 3  # what a decision's card actions lead to
+UPDATE, BEST, EXPECT = 0, 1, 2  # modes of a sweep
+
+# One node of a block's program.  Rows are rows of the scratch array, but for `row` and `row_other`, which are rows of
+# the acting (last trick: the answerer's) and of the other player's regrets, from the block's base.
+NODE = np.dtype(
+    [
+        (name, np.int32)
+        for name in (
+            "kind player held other_held offers cards level winner ties raise_legal row row_other "
+            "reach other_reach child_reach sigma slots out left left_from card work"
+        ).split()
+    ]
+)
+
+# Tables of holdings, by number of cards k: see `solver.tree.holdings`.
+Holdings = namedtuple("Holdings", "size distinct card rest number positions pairs more factorial")
+# The last trick, by tie rule and led card: see `solver.tree.outcomes`.
+Outcomes = namedtuple("Outcomes", "classes of bounds members")
+# One step of CFR: `weight` of this iterate in the average; old regrets times `gain` if positive, `loss` if negative;
+# `ahead`: the same for a prediction; regrets are cut off below `floor`; positive ones up to `zero` count as none.
+Step = namedtuple("Step", "weight gain loss ahead floor zero predictive")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The vector type.  float32 products may contract to fused multiply-adds; float64, which proves things, is plain IEEE.
+
+
+class Lanes(types.Type):  # type: ignore[misc]
+    """numba type: LANES floating-point numbers in one vector."""
+
+    def __init__(self, element: types.Type) -> None:
+        self.element = element
+        super().__init__(name=f"lanes[{element}]")
+
+
+def _vector(element):
+    return ir.VectorType(ir.FloatType() if element == types.float32 else ir.DoubleType(), LANES)
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager, fe_type):
+        super().__init__(manager, fe_type, _vector(fe_type.element))
+
+
+def _register(op, instruction):
+    @infer_global(op)
+    class Template(AbstractTemplate):  # type: ignore[misc]
+        def generic(self, args, kws):
+            if len(args) == 2 and isinstance(args[0], Lanes) and args[0] == args[1]:
+                return signature(args[0], *args)
+            return None
+
+    @lower_builtin(op, Lanes, Lanes)
+    def lower(context, builder, sig, args):
+        flags = ("contract",) if sig.return_type.element == types.float32 else ()
+        return getattr(builder, instruction)(*args, flags=flags)
+
+
+for _op, _instruction in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
+    _register(_op, _instruction)
+
+
+def _address(context, builder, array_type, array, row):
+    data = context.make_array(array_type)(context, builder, array).data
+    offset = builder.mul(row, ir.Constant(row.type, LANES))
+    return builder.bitcast(builder.gep(data, [offset]), _vector(array_type.dtype).as_pointer())
+
+
+@intrinsic
+def load(typingctx, array, row):
+    """The lanes at `row` of an array of shape (rows, LANES)."""
+
+    def generate(context, builder, sig, args):
+        value = builder.load(_address(context, builder, sig.args[0], args[0], args[1]))
+        value.align = sig.args[0].dtype.bitwidth // 8
+        return value
+
+    return Lanes(array.dtype)(array, types.intp), generate
+
+
+@intrinsic
+def store(typingctx, array, row, value):
+    """Write lanes to `row` of an array of shape (rows, LANES)."""
+
+    def generate(context, builder, sig, args):
+        instruction = builder.store(args[2], _address(context, builder, sig.args[0], args[0], args[1]))
+        instruction.align = sig.args[0].dtype.bitwidth // 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, value), generate
+
+
+def _splat(builder, vector, scalar):
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
+
+
+@intrinsic
+def splat(typingctx, array, number):
+    """`number` in all lanes, in the element type of `array`."""
+    result = Lanes(array.dtype)
+
+    def generate(context, builder, sig, args):
+        scalar = context.cast(builder, args[1], sig.args[1], result.element)
+        return _splat(builder, _vector(result.element), scalar)
+
+    return result(array, number), generate
+
+
+@intrinsic
+def larger(typingctx, x, y):
+    """Lane by lane, the larger of two."""
+
+    def generate(context, builder, sig, args):
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return x(x, y), generate
+
+
+@intrinsic
+def where_above(typingctx, x, bound, yes, no):
+    """Lane by lane, `yes` where x > bound, else `no`."""
+
+    def generate(context, builder, sig, args):
+        return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[2], args[3])
+
+    return yes(x, bound, yes, no), generate
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Decisions.
+
+
+@njit(nogil=True)
+def _shares(total, actions, scratch):
+    """Regret matching (Zinkevich et al. 2007, eq. 8): the strategy is `regret+ * scale + base`."""
+    none = splat(scratch, 0.0)
+    one = splat(scratch, 1.0)
+    scale = where_above(total, none, one / where_above(total, none, total, one), none)
+    base = where_above(total, none, none, splat(scratch, 1.0 / actions))
+    return scale, base
+
+
+@njit(nogil=True)
+def _update(regret, play, row, difference, scratch, step):
+    """Add an iteration's counterfactual regret to the discounted sum; with prediction, also to what is played next."""
+    old = load(regret, row)
+    floor = splat(scratch, step.floor)
+    new = larger(larger(old * splat(scratch, step.gain), old * splat(scratch, step.loss)) + difference, floor)
+    store(regret, row, new)
+    if step.predictive:
+        store(play, row, larger(new * splat(scratch, step.ahead) + difference, floor))
+
+
+@njit(nogil=True)
+def _enter(nodes, i, player, hands, play, average, base, scratch, step, mode):
+    """Come down to a decision: the acting player's reach of every child; in the own sweep keep the strategy as well
+    and, in mode UPDATE, add it to the average (weighted by the own reach)."""
+    node = nodes[i]
+    k = node.held
+    size = hands.size[k]
+    rest_size = hands.size[max(k - 1, 0)]
+    own = node.player == player
+    none = splat(scratch, 0.0)
+    zero = splat(scratch, step.zero)
+    weight = splat(scratch, step.weight)
+    row = base + node.row
+    sigma = node.sigma
+    first_card = node.child_reach + node.offers * size
+    for h in range(size):
+        reach = load(scratch, node.reach + h)
+        actions = node.offers + (hands.distinct[k, h] if node.cards != NO_CARDS else 0)
+        if actions == 1:
+            store(scratch, first_card + hands.card[k, h, 0] * rest_size + hands.rest[k, h, 0], reach)
+            continue
+        total = none
+        for a in range(actions):
+            regret = load(play, row + a)
+            total = total + where_above(regret, zero, regret, none)
+        scale, uniform = _shares(total, actions, scratch)
+        for a in range(actions):
+            regret = load(play, row + a)
+            share = where_above(regret, zero, regret, none) * scale + uniform
+            part = reach * share
+            if a < node.offers:
+                store(scratch, node.child_reach + a * size + h, part)
+            else:
+                j = a - node.offers
+                store(scratch, first_card + hands.card[k, h, j] * rest_size + hands.rest[k, h, j], part)
+            if own:
+                store(scratch, sigma + a, share)
+                if mode == UPDATE:
+                    store(average, row + a, load(average, row + a) + part * weight)
+        row += actions
+        sigma += actions
+
+
+@njit(nogil=True)
+def _leave_own(nodes, i, hands, regret, play, base, scratch, step, mode):
+    """Leave a decision of the updating player: its value for each holding, and the regrets."""
+    node = nodes[i]
+    k = node.held
+    size = hands.size[k]
+    rest_size = hands.size[max(k - 1, 0)]
+    row = base + node.row
+    sigma = node.sigma
+    first_card = node.slots + node.offers * size
+    for h in range(size):
+        actions = node.offers + (hands.distinct[k, h] if node.cards != NO_CARDS else 0)
+        if actions == 1:
+            value = load(scratch, first_card + hands.card[k, h, 0] * rest_size + hands.rest[k, h, 0])
+            store(scratch, node.out + h, value)
+            continue
+        value = splat(scratch, 0.0)
+        for a in range(actions):
+            slot = node.slots + a * size + h
+            if a >= node.offers:
+                j = a - node.offers
+                slot = first_card + hands.card[k, h, j] * rest_size + hands.rest[k, h, j]
+            part = load(scratch, slot)
+            if mode == BEST:
+                value = part if a == 0 else larger(value, part)
+            else:
+                value = value + load(scratch, sigma + a) * part
+        store(scratch, node.out + h, value)
+        if mode == UPDATE:
+            for a in range(actions):
+                slot = node.slots + a * size + h
+                if a >= node.offers:
+                    j = a - node.offers
+                    slot = first_card + hands.card[k, h, j] * rest_size + hands.rest[k, h, j]
+                _update(regret, play, row + a, load(scratch, slot) - value, scratch, step)
+        row += actions
+        sigma += actions
+
+
+@njit(nogil=True)
+def _leave_other(nodes, i, hands, scratch):
+    """Leave a decision of the other player: his strategy is in the reaches already, so values add up.  A card that he
+    plays is one of the `left - own` that the updating player has not seen."""
+    node = nodes[i]
+    k = node.other_held
+    size = hands.size[k]
+    ranks = hands.number.shape[2]
+    first_card = node.slots + node.offers * size
+    for h in range(size):
+        value = splat(scratch, 0.0)
+        for a in range(node.offers):
+            value = value + load(scratch, node.slots + a * size + h)
+        if node.cards == LAST_CARDS:  # the last trick has added its cards already
+            value = value + load(scratch, first_card + h)
+        elif node.cards != NO_CARDS:
+            for c in range(ranks):
+                factor = load(scratch, node.left + c) - splat(scratch, hands.number[k, h, c])
+                value = value + factor * load(scratch, first_card + c * size + h)
+        store(scratch, node.out + h, value)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Ends.
+
+
+@njit(nogil=True)
+def _terminal(nodes, i, hands, pay, scratch):
+    """An end of the hand: pay times the opponent's reach, weighted by the deals that the own holding u leaves him.
+
+    The weight of his holding v is prod_r (left_r - u_r)(left_r - u_r - 1)... (v_r factors).  With
+    G(w) = sum over v containing w of reach(v) v!/(v-w)! times the falling factorials of left - w over v - w,
+    (x-1)_k = (x)_k - k (x-1)_(k-1) gives sum_v = sum over the sub-multisets w of u (by position) of (-1)^|w| G(w),
+    and G(w) = sum_r (left_r - w_r) G(w + r) / (|v| - |w|), from G(v) = v! reach(v) upwards.
+    """
+    node = nodes[i]
+    v = node.other_held
+    u = node.held
+    ranks = hands.number.shape[2]
+    at = node.work
+    for h in range(hands.size[v]):
+        store(scratch, at + h, load(scratch, node.other_reach + h) * splat(scratch, hands.factorial[v, h]))
+    above = at
+    at_1 = at_2 = at_3 = at
+    for k in range(v, -1, -1):
+        if k < v:
+            at = above + hands.size[k + 1]
+            share = splat(scratch, 1.0 / (v - k))
+            for h in range(hands.size[k]):
+                total = splat(scratch, 0.0)
+                for r in range(ranks):
+                    more = hands.more[k, h, r]
+                    if more >= 0:
+                        factor = load(scratch, node.left + r) - splat(scratch, hands.number[k, h, r])
+                        total = total + factor * load(scratch, above + more)
+                store(scratch, at + h, total * share)
+            above = at
+        if k == 1:
+            at_1 = at
+        elif k == 2:
+            at_2 = at
+        elif k == 3:
+            at_3 = at
+    none = load(scratch, at)
+    scale = splat(scratch, pay[node.level, node.winner])
+    for h in range(hands.size[u]):
+        total = none
+        if v >= 1:
+            for j in range(u):
+                total = total - load(scratch, at_1 + hands.positions[u, h, j])
+        if v >= 2:
+            for j in range(u * (u - 1) // 2):
+                total = total + load(scratch, at_2 + hands.pairs[u, h, j])
+        if v >= 3 and u >= 3:
+            total = total - load(scratch, at_3 + h)
+        store(scratch, node.out + h, total * scale)
+
+
+@njit(nogil=True)
+def _class_reach(node, outcomes, c, k, scratch):
+    """The answerer's reach of outcome class k after card c was led, weighted by the copies left of his card."""
+    total = splat(scratch, 0.0)
+    for m in range(outcomes.bounds[node.ties, c, k], outcomes.bounds[node.ties, c, k + 1]):
+        x = outcomes.members[node.ties, c, m]
+        if x == c:  # one copy fewer: it was just led
+            left = larger(load(scratch, node.left + c) - splat(scratch, 1.0), splat(scratch, 0.0))
+            total = total + left * load(scratch, node.reach + c)
+        else:
+            total = total + load(scratch, node.work + x)
+    return total
+
+
+@njit(nogil=True)
+def _pair(play, row, scratch, zero):
+    """Regret matching for two actions: the probability of the first, and of the second."""
+    none = splat(scratch, 0.0)
+    first = load(play, row)
+    second = load(play, row + 1)
+    first = where_above(first, zero, first, none)
+    second = where_above(second, zero, second, none)
+    scale, uniform = _shares(first + second, 2, scratch)
+    return first * scale + uniform, second * scale + uniform
+
+
+@njit(nogil=True)
+def _last_trick_answerer(nodes, i, hands, outcomes, pay, plays, regret, average, base, base_other, scratch, step, mode):
+    """The whole last trick in the answerer's sweep: values by his last card, summed over the card led.
+
+    `row` counts his regrets: for each led card and class {raise, play}; `row_other` the leader's {accept, refuse}.
+    """
+    node = nodes[i]
+    play, play_other = plays
+    ranks = hands.number.shape[2]
+    classes = outcomes.classes[node.ties]
+    zero = splat(scratch, step.zero)
+    weight = splat(scratch, step.weight)
+    for x in range(ranks):
+        store(scratch, node.work + x, load(scratch, node.left + x) * load(scratch, node.reach + x))
+    values = node.work + ranks
+    row = base + node.row
+    row_other = base_other + node.row_other
+    me = node.player
+    for c in range(ranks):
+        reach = load(scratch, node.other_reach + c)
+        accept = refuse = reach
+        if node.raise_legal:
+            accept, refuse = _pair(play_other, row_other, scratch, zero)
+            accept = accept * reach
+            refuse = refuse * reach * splat(scratch, pay[node.level, me])
+            row_other += 2
+        for k in range(classes):
+            winner = 2 if k == 2 else (me if k == 0 else 1 - me)
+            value = reach * splat(scratch, pay[node.level, winner])
+            if node.raise_legal:
+                played = value
+                raised = accept * splat(scratch, pay[node.level + 1, winner]) + refuse
+                p_raise, p_play = _pair(play, row, scratch, zero)
+                if mode == BEST:
+                    value = larger(raised, played)
+                else:
+                    value = raised * p_raise + played * p_play
+                if mode == UPDATE:
+                    own = _class_reach(node, outcomes, c, k, scratch) * weight
+                    store(average, row, load(average, row) + own * p_raise)
+                    store(average, row + 1, load(average, row + 1) + own * p_play)
+                    _update(regret, play, row, raised - value, scratch, step)
+                    _update(regret, play, row + 1, played - value, scratch, step)
+                row += 2
+            store(scratch, values + 3 * c + k, value)
+    for x in range(ranks):
+        total = splat(scratch, 0.0)
+        for c in range(ranks):
+            value = load(scratch, values + 3 * c + outcomes.of[node.ties, c, x])
+            left = load(scratch, node.left + c)
+            if c == x:
+                left = left - splat(scratch, 1.0)
+            total = total + left * value
+        store(scratch, node.out + x, total)
+
+
+@njit(nogil=True)
+def _last_trick_leader(nodes, i, hands, outcomes, pay, plays, regret, average, base, base_other, scratch, step, mode):
+    """The whole last trick in the leader's sweep: one value for each card that he may lead to it."""
+    node = nodes[i]
+    play, play_other = plays
+    ranks = hands.number.shape[2]
+    classes = outcomes.classes[node.ties]
+    zero = splat(scratch, step.zero)
+    weight = splat(scratch, step.weight)
+    none = splat(scratch, 0.0)
+    for x in range(ranks):
+        store(scratch, node.work + x, load(scratch, node.left + x) * load(scratch, node.reach + x))
+    row = base + node.row
+    row_other = base_other + node.row_other
+    you = node.player
+    for c in range(ranks):
+        value = accepted = raised = none
+        for k in range(classes):
+            winner = 2 if k == 2 else (you if k == 0 else 1 - you)
+            mass = _class_reach(node, outcomes, c, k, scratch)
+            if node.raise_legal:
+                p_raise, p_play = _pair(play, row, scratch, zero)
+                row += 2
+                accepted = accepted + mass * p_raise * splat(scratch, pay[node.level + 1, winner])
+                raised = raised + mass * p_raise
+                mass = mass * p_play
+            value = value + mass * splat(scratch, pay[node.level, winner])
+        if node.raise_legal:
+            refused = raised * splat(scratch, pay[node.level, you])
+            p_accept, p_refuse = _pair(play_other, row_other, scratch, zero)
+            answer = larger(accepted, refused) if mode == BEST else accepted * p_accept + refused * p_refuse
+            if mode == UPDATE:
+                own = load(scratch, node.other_reach + c) * weight
+                store(average, row_other, load(average, row_other) + own * p_accept)
+                store(average, row_other + 1, load(average, row_other + 1) + own * p_refuse)
+                _update(regret, play_other, row_other, accepted - answer, scratch, step)
+                _update(regret, play_other, row_other + 1, refused - answer, scratch, step)
+            row_other += 2
+            value = value + answer
+        store(scratch, node.out + c, value)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sweeps.
+
+
+@njit(nogil=True)
+def _execute(ops, nodes, player, hands, outcomes, pay, play, regret, average, base, scratch, step, mode):
+    """Run a block's operations, in order."""
+    ranks = hands.number.shape[2]
+    for op in ops:
+        i = op >> 1
+        node = nodes[i]
+        acting = node.player
+        if op & 1:
+            if acting == player:
+                mine = play[0] if acting == 0 else play[1]
+                _leave_own(nodes, i, hands, regret, mine, base[acting], scratch, step, mode)
+            else:
+                _leave_other(nodes, i, hands, scratch)
+            continue
+        if node.card >= 0:
+            for r in range(ranks):
+                left = load(scratch, node.left_from + r)
+                if r == node.card:
+                    left = larger(left - splat(scratch, 1.0), splat(scratch, 0.0))
+                store(scratch, node.left + r, left)
+        if node.kind == TERMINAL:
+            _terminal(nodes, i, hands, pay, scratch)
+            continue
+        plays = (play[0], play[1]) if acting == 0 else (play[1], play[0])
+        if node.kind == DECISION:
+            _enter(nodes, i, player, hands, plays[0], average, base[acting], scratch, step, mode)
+        elif acting == player:
+            _last_trick_answerer(
+                nodes, i, hands, outcomes, pay, plays, regret, average, base[acting], base[1 - acting], scratch, step, mode
+            )
+        else:
+            _last_trick_leader(
+                nodes, i, hands, outcomes, pay, plays, regret, average, base[acting], base[1 - acting], scratch, step, mode
+            )
+
+
+@njit(nogil=True)
+def sweep(
+    which, phase, blocks, left, sources, targets, ops, nodes, player, hands, outcomes, pay, play, regret, average,
+    top, scratch, step, mode,
+):  # fmt: skip
+    """Sweep the blocks `which`, in order; phase 0 goes down, 1 up, 2 both.
+
+    blocks: records of `solver.tree.BLOCK`; left[b, r, lane]: copies of r not played yet; sources[b, p, lane] = (row, lane) in `top` of p's reach at the block's root,
+    targets[b, lane] = (row, lane) in `top` where the updating player's values go.  `scratch` may be `top` itself.
+    """
+    for b in which:
+        block = blocks[b]
+        if phase != 1:
+            for p in range(2):
+                size = hands.size[block.held[p]]
+                for lane in range(LANES):
+                    row, column = sources[b, p, lane]
+                    for h in range(size):
+                        scratch[block.reach[p] + h, lane] = top[row + h, column]
+            for r in range(hands.number.shape[2]):
+                for lane in range(LANES):
+                    scratch[block.left_at + r, lane] = left[b, r, lane]
+            _execute(
+                ops[block.down[0] : block.down[1]], nodes, player, hands, outcomes, pay, play, regret, average,
+                block.base, scratch, step, mode,
+            )  # fmt: skip
+        if phase != 0:
+            _execute(
+                ops[block.up[0] : block.up[1]], nodes, player, hands, outcomes, pay, play, regret, average,
+                block.base, scratch, step, mode,
+            )  # fmt: skip
+            size = hands.size[block.held[player]]
+            for lane in range(block.lanes):
+                row, column = targets[b, lane]
+                for h in range(size):
+                    top[row + h, column] = scratch[block.out + h, lane]
+
+
+@njit(nogil=True)
+def scale_in_place(array, factor):
+    """One streaming read and write: the floor that an iteration is measured against."""
+    for i in range(array.shape[0]):
+        for lane in range(LANES):
+            array[i, lane] *= factor

@@ -1,0 +1,467 @@
+"""The public tree of a hand as flat arrays, built once from the rules.
+
+The tree is stored by shared control flow (see `solver.kernels`): a *program* is a tree of public nodes that many
+histories have in common, a *block* is a program with up to LANES histories in its lanes, and a public decision of the
+game is a (block, lane, node).  Turn 1 is one program, each public way to its card another one for turn 2 (a lane per
+first card), and each way to the second card and each result of trick 1 one for the rest of the hand (a lane per first
+trick).  With one card each there is nothing to share: one program, one lane.
+
+Python builds it: there are only a few thousand nodes.  Rows, reaches and slots are numbered here; the kernels only add.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from games.cards import counts, hands
+from games.rules import Rules, hand_winner
+from solver.kernels import (
+    CARDS,
+    DECISION,
+    LANES,
+    LAST_CARDS,
+    LAST_TRICK,
+    NO_CARDS,
+    NODE,
+    SPLIT,
+    TERMINAL,
+    Holdings,
+    Outcomes,
+)
+
+Ints = npt.NDArray[np.int64]
+NOBODY = 2  # "winner" of a hand that nobody wins; sides are 0 and 1
+MAX_ROWS = 2**27  # 8 GiB of float32 regrets, averages the same again
+BLOCK = np.dtype(
+    [
+        ("held", np.int64, 2),
+        ("reach", np.int64, 2),
+        ("base", np.int64, 2),
+        ("down", np.int64, 2),
+        ("up", np.int64, 2),
+        ("left_at", np.int64),
+        ("out", np.int64),
+        ("lanes", np.int64),
+    ]
+)
+
+
+class TreeTooLargeError(ValueError):
+    """The rules are valid, but their tree would not fit into memory."""
+
+
+class Spot(NamedTuple):
+    """What the public knows of a hand, cards of the first two turns excepted; seat 0 leads trick 1."""
+
+    results: tuple[int, ...] = ()  # of the tricks so far: 1 seat 0 won, -1 seat 1 won, 0 spoiled
+    held: tuple[int, int] = (0, 0)  # cards in hand
+    player: int = 0  # whose turn it is
+    led: int = -1  # rank led to this trick, -1 if none yet, -2 if each lane has its own
+    level: int = 0  # index of the stake on the ladder
+    raiser: int = -1  # who raised last
+
+
+@dataclass(slots=True)
+class Node:
+    """A node of a program; `words` are the public actions, and `cards` tells what playing a card leads to."""
+
+    kind: int
+    spot: Spot
+    player: int
+    parent: int
+    edge: int  # which action of the parent leads here: a public one, then one per rank
+    card: int = -1  # the rank whose play led here, if one in this program did
+    words: tuple[str, ...] = ()
+    cards: int = NO_CARDS
+    winner: int = -1
+    ties: int = 0
+    raise_legal: bool = False
+    row: int = 0
+    row_other: int = 0
+    children: dict[int, int] = field(default_factory=dict)  # edge -> node
+
+
+@dataclass(slots=True)
+class Block:
+    """Up to LANES histories with one program."""
+
+    program: int
+    histories: list[tuple[int, ...]]  # the cards played before it, in order
+    origin: tuple[int, int] | None  # the parent block and its SPLIT node
+
+
+@dataclass(slots=True)
+class Program:
+    """Nodes `start` to `stop` of the tree, in depth-first order; `rows` regrets of each player."""
+
+    start: int
+    stop: int
+    rows: tuple[int, int]
+    ops: list[int]
+    shared: bool  # one scratch area for all its blocks, used again by every sibling
+
+
+class Plan(NamedTuple):
+    """What the kernels need for one updating player: see `solver.kernels.sweep`."""
+
+    nodes: np.ndarray
+    blocks: np.ndarray
+    sources: Ints
+    targets: Ints
+    priors: tuple[int, int]  # rows of `top` that hold the starting reaches, lane 0
+    result: int  # row of `top` that receives the values of the dealt hands, lane 0
+    top_rows: int
+    scratch_rows: int
+
+
+@lru_cache(maxsize=16)
+def holdings(n_ranks: int, copies: int, hand_size: int) -> Holdings:
+    """Tables of all multisets of k cards, k = 0..hand_size; index [k, h], -1 where there is none.
+
+    distinct: ranks in the holding; card, rest [k, h, j]: j-th distinct rank, and the holding of k - 1 cards without
+    it; number [k, h, r]: copies of r; positions, pairs [k, h, j]: its cards, and its pairs of cards as holdings of
+    two; more [k, h, r]: the holding of k + 1 cards with one more r; factorial: prod_r number!.
+    """
+    every = [[tuple(map(int, row)) for row in hands(n_ranks, k, copies)] for k in range(hand_size + 1)]
+    index = [{hand: h for h, hand in enumerate(level)} for level in every]
+    size = np.array([len(level) for level in every], np.int64)
+    shape = (hand_size + 1, int(size.max()))
+    distinct = np.zeros(shape, np.int64)
+    number = np.zeros((*shape, n_ranks), np.int64)
+    more = np.full((*shape, n_ranks), -1, np.int64)
+    card, rest, positions, pairs = (np.full((*shape, 3), -1, np.int64) for _ in range(4))
+    factorial = np.ones(shape, np.int64)
+    for k, level in enumerate(every):
+        number[k, : len(level)] = counts(np.array(level, np.int8).reshape(len(level), k), n_ranks)
+        for h, hand in enumerate(level):
+            ranks = sorted(set(hand))
+            distinct[k, h] = len(ranks)
+            positions[k, h, :k] = hand
+            factorial[k, h] = math.prod(math.factorial(hand.count(r)) for r in ranks)
+            for j, r in enumerate(ranks):
+                without = list(hand)
+                without.remove(r)
+                card[k, h, j], rest[k, h, j] = r, index[k - 1][tuple(without)]
+            both = [(a, b) for a in range(k) for b in range(a + 1, k)]
+            for j, (a, b) in enumerate(both):
+                pairs[k, h, j] = index[2][hand[a], hand[b]]
+            if k < hand_size:
+                for r in range(n_ranks):
+                    more[k, h, r] = index[k + 1].get(tuple(sorted((*hand, r))), -1)
+    return Holdings(size, distinct, card, rest, number, positions, pairs, more, factorial)
+
+
+def outcomes(rules: Rules) -> Outcomes:
+    """The answerer's last card by what it does, [tie rule, led card]: see `Node.ties`.
+
+    Classes: 0 the answerer wins the hand, 1 the leader of the trick does, 2 nobody.  A tie falls into the class of
+    its number, the tie rule; with rules 0 and 1 there are two classes.  `of[t, c, x]` is the class of x,
+    `members[t, c]` lists the x by class, class k in bounds[t, c, k] to bounds[t, c, k + 1].
+    """
+    n = rules.n_ranks
+    of = np.zeros((3, n, n), np.int64)
+    bounds = np.zeros((3, n, 4), np.int64)
+    members = np.zeros((3, n, n), np.int64)
+    for t in range(3):
+        for c in range(n):
+            for x in range(n):
+                of[t, c, x] = {1: 1, -1: 0, 0: t}[rules.trick_winner(c, x)]
+            members[t, c] = np.argsort(of[t, c], kind="stable")
+            bounds[t, c, 1:] = np.cumsum(np.bincount(of[t, c], minlength=3))
+    return Outcomes(np.array([2, 2, 3], np.int64), of, bounds, members)
+
+
+class Tree:
+    """The public tree of one hand.
+
+    rules: the rule set; reduced: merge the answerer's last cards by outcome (off only to test that it loses nothing).
+    `rows[p]` is the number of player p's regrets, in units of LANES.
+    Raises TreeTooLargeError.
+    """
+
+    def __init__(self, rules: Rules, reduced: bool = True) -> None:
+        self.rules = rules
+        self.reduced = reduced
+        self.holdings = holdings(rules.n_ranks, rules.copies, rules.hand_size)
+        self.outcomes = outcomes(rules)
+        self.nodes: list[Node] = []
+        self.programs: list[Program] = []
+        self.blocks: list[Block] = []
+        self.entry: dict[tuple[int, int, int], tuple[int, int]] = {}  # (SPLIT node, lane, card) -> (block, lane)
+        self._build()
+        starts = np.array([(0, 0)] + [self.programs[b.program].rows for b in self.blocks], np.int64).cumsum(axis=0)
+        self.bases = starts[:-1]  # (blocks, 2): first row of each player
+        self.rows = (int(starts[-1, 0]), int(starts[-1, 1]))
+        if sum(self.rows) > MAX_ROWS:
+            raise TreeTooLargeError(
+                f"the tree of {rules.name!r} has {sum(self.rows) * LANES:,} regrets, "
+                f"more than the {MAX_ROWS * LANES:,} this solver takes: use fewer ranks or fewer stakes"
+            )
+        self.ops = np.array([op for program in self.programs for op in program.ops], np.int64)
+        self.plans = (self._plan(0), self._plan(1))
+
+    def size(self, k: int) -> int:
+        """Number of holdings of k cards."""
+        return int(self.holdings.size[k])
+
+    # -- structure ----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        rules = self.rules
+        start = Spot(held=(rules.hand_size, rules.hand_size))
+        if rules.hand_size == 1:
+            self._add(start, [()], None, split=False)
+            return
+        every = range(rules.n_ranks)
+        (first,) = self._add(start, [()], None, split=True)
+        for turn_2, spot in self._splits(first):
+            for second in self._add(spot, [(c,) for c in every], (first, turn_2), split=True):
+                for turn_3, after in self._splits(second):
+                    for result in (1, -1, 0):
+                        tricks = [(c, d) for c in every for d in every if rules.trick_winner(c, d) == result]
+                        if tricks:
+                            settled = after._replace(led=-1, results=(result,), player=1 if result < 0 else 0)
+                            self._add(settled, tricks, (second, turn_3), split=False)
+
+    def _splits(self, block: int) -> list[tuple[int, Spot]]:
+        """The SPLIT nodes of a block's program, each with the spot after its card."""
+        program = self.programs[self.blocks[block].program]
+        found = []
+        for i in range(program.start, program.stop):
+            node = self.nodes[i]
+            if node.cards == SPLIT:
+                found.append((i, self._after_card(node.spot, -2)))
+        return found
+
+    def _add(
+        self, spot: Spot, histories: list[tuple[int, ...]], origin: tuple[int, int] | None, split: bool
+    ) -> list[int]:
+        """A program from `spot`, and its blocks; returns their numbers."""
+        start = len(self.nodes)
+        rows, ops = [0, 0], list[int]()
+        self._grow(spot, Node(-1, spot, -1, -1, -1), split, rows, ops)
+        if split:  # first all the way down, then the blocks of the cards, then up
+            ops.sort(key=lambda op: op % 2)
+        self.programs.append(Program(start, len(self.nodes), (rows[0], rows[1]), ops, shared=not split))
+        added = []
+        for at in range(0, len(histories), LANES):
+            added.append(len(self.blocks))
+            lanes = histories[at : at + LANES]
+            if origin is not None:
+                for lane, history in enumerate(lanes):
+                    origin_lane = history[0] if len(history) == 2 else 0
+                    self.entry[origin[1], origin_lane, history[-1]] = (len(self.blocks), lane)
+            self.blocks.append(Block(len(self.programs) - 1, lanes, origin))
+        return added
+
+    def _after_card(self, spot: Spot, card: int) -> Spot:
+        held = list(spot.held)
+        held[spot.player] -= 1
+        return spot._replace(held=(held[0], held[1]), player=1 - spot.player, led=card)
+
+    def _grow(self, spot: Spot, above: Node, split: bool, rows: list[int], ops: list[int]) -> int:
+        """Add the node where `spot.player` is to move, or the end if the hand is over, and all below it."""
+        winner = hand_winner(self.rules, spot.results)
+        if winner is not None:
+            side = winner if winner >= 0 else NOBODY
+            return self._put(Node(TERMINAL, spot, -1, above.parent, above.edge, above.card, winner=side), ops)
+        me = spot.player
+        may_raise = spot.level + 1 < len(self.rules.ladder) and spot.raiser != me
+        turn = self._decide(spot, me, above, ("raise",) if may_raise else (), True, split, rows, ops)
+        if may_raise:
+            answer = self._decide(
+                spot, 1 - me, Node(-1, spot, -1, turn, 0), ("accept", "refuse"), False, split, rows, ops
+            )
+            raised = spot._replace(level=spot.level + 1, raiser=me)
+            play = self._decide(raised, me, Node(-1, spot, -1, answer, 0), (), True, split, rows, ops)
+            self._cards(play, split, rows, ops)
+            ops.append(2 * play + 1)
+            self._put(Node(TERMINAL, spot, -1, answer, 1, winner=me), ops)
+            ops.append(2 * answer + 1)
+        self._cards(turn, split, rows, ops)
+        ops.append(2 * turn + 1)
+        return turn
+
+    def _put(self, node: Node, ops: list[int]) -> int:
+        self.nodes.append(node)
+        number = len(self.nodes) - 1
+        if node.parent >= 0:
+            self.nodes[node.parent].children[node.edge] = number
+        ops.append(2 * number)
+        return number
+
+    def _decide(
+        self, spot: Spot, player: int, above: Node, words: tuple[str, ...], plays: bool, split: bool,
+        rows: list[int], ops: list[int],
+    ) -> int:  # fmt: skip
+        node = Node(DECISION, spot, player, above.parent, above.edge, above.card, words, row=rows[player])
+        k = spot.held[player]
+        if plays:
+            last = self.reduced and spot.held == (1, 1) and spot.led == -1
+            node.cards = SPLIT if split else LAST_CARDS if last else CARDS
+        rows[player] += self.action_rows(node, k)
+        return self._put(node, ops)
+
+    def action_rows(self, node: Node, k: int) -> int:
+        """Rows of one decision: an action each, none for a holding without a choice."""
+        plays = self.holdings.distinct[k, : self.size(k)] if node.cards != NO_CARDS else np.zeros(self.size(k), int)
+        actions = plays + len(node.words)
+        return int(actions[actions > 1].sum())
+
+    def _cards(self, parent: int, split: bool, rows: list[int], ops: list[int]) -> None:
+        """All that follows when `parent` plays a card."""
+        node = self.nodes[parent]
+        spot, edge = node.spot, len(node.words)
+        if node.cards == SPLIT:
+            return
+        if node.cards == LAST_CARDS:
+            answerer = 1 - spot.player
+            legal = spot.level + 1 < len(self.rules.ladder) and spot.raiser != answerer
+            tied = hand_winner(self.rules, (*spot.results, 0))
+            ties = 2 if tied == -1 else (0 if tied == answerer else 1)
+            last = Node(LAST_TRICK, spot, answerer, parent, edge, ties=ties, raise_legal=legal)
+            last.row, last.row_other = rows[answerer], rows[spot.player]
+            if legal:
+                rows[answerer] += 2 * int(self.outcomes.classes[ties]) * self.rules.n_ranks
+                rows[spot.player] += 2 * self.rules.n_ranks
+            self._put(last, ops)
+            return
+        for c in range(self.rules.n_ranks):
+            after = self._after_card(spot, c)
+            if spot.led != -1:
+                lead = self.rules.trick_winner(spot.led, c)  # 1: the led card wins; the leader is `after.player`
+                result = lead if after.player == 0 else -lead
+                winner = after.player if lead >= 0 else spot.player
+                after = after._replace(led=-1, results=(*spot.results, result), player=winner)
+            self._grow(after, Node(-1, spot, -1, parent, edge + c, c), split, rows, ops)
+
+    # -- where things are ---------------------------------------------------------------------------------------------
+
+    def _plan(self, player: int) -> Plan:
+        """Number the scratch rows for the sweeps that update `player`."""
+        n, full = self.rules.n_ranks, self.size(self.rules.hand_size)
+        nodes = np.zeros(len(self.nodes), NODE)
+        blocks = np.zeros(len(self.blocks), BLOCK)
+        sources = np.zeros((len(self.blocks), 2, LANES, 2), np.int64)  # row 0 on: zeros, for idle lanes
+        targets = np.zeros((len(self.blocks), LANES, 2), np.int64)
+        priors, result = (full, 2 * full), 3 * full
+        top, scratch = 4 * full, 0
+        ops_at = np.cumsum([0] + [len(program.ops) for program in self.programs])
+        placed: dict[int, np.ndarray] = {}  # program -> its root's BLOCK record
+        for b, block in enumerate(self.blocks):
+            program = self.programs[block.program]
+            if block.program not in placed:
+                root = np.zeros((), BLOCK)
+                used = self._place(program, player, nodes, root, 0 if program.shared else top)
+                top, scratch = (top, max(scratch, used)) if program.shared else (used, scratch)
+                placed[block.program] = root
+            record = placed[block.program].copy()
+            record["base"], record["lanes"] = self.bases[b], len(block.histories)
+            first, stop = ops_at[block.program], ops_at[block.program + 1]
+            if program.shared:
+                record["down"], record["up"] = (first, stop), (stop, stop)
+            else:  # a program with SPLIT nodes goes down, then its children are swept, then up
+                middle = first + sum(1 for op in program.ops if op % 2 == 0)
+                record["down"], record["up"] = (first, middle), (middle, stop)
+            blocks[b] = record
+            self._wire(block, player, nodes, priors, result, sources[b], targets[b])
+        return Plan(nodes, blocks, sources, targets, priors, result, top, scratch)
+
+    def _wire(
+        self, block: Block, player: int, nodes: np.ndarray, priors: tuple[int, int], result: int,
+        sources: Ints, targets: Ints,
+    ) -> None:  # fmt: skip
+        """Where each lane's reaches come from, and where its values go."""
+        for lane, history in enumerate(block.histories):
+            if block.origin is None:
+                sources[0, lane], sources[1, lane], targets[lane] = (priors[0], 0), (priors[1], 0), (result, 0)
+                continue
+            i = block.origin[1]
+            split, record = self.nodes[i], nodes[i]
+            origin_lane = history[0] if len(history) == 2 else 0
+            k, me = split.spot.held[split.player], split.player
+            offers, c = len(split.words), history[-1]
+            reach = int(record["child_reach"]) + offers * self.size(k) + c * self.size(k - 1)
+            sources[me, lane] = (reach, origin_lane)
+            sources[1 - me, lane] = (record["other_reach"], origin_lane)
+            if me == player:
+                slot = int(record["slots"]) + offers * self.size(k) + c * self.size(k - 1)
+            else:
+                slot = int(record["slots"]) + (offers + c) * self.size(split.spot.held[1 - me])
+            targets[lane] = (slot, origin_lane)
+
+    def _place(self, program: Program, player: int, nodes: np.ndarray, root: np.ndarray, cursor: int) -> int:
+        """Give a program's nodes their scratch rows from `cursor` on; returns the first row never used.
+
+        Siblings of a shared program use the same rows; the others keep theirs, since their children are other blocks.
+        """
+        n = self.rules.n_ranks
+        reach: dict[int, list[int]] = {}
+        left: dict[int, int] = {}
+        top: dict[int, int] = {}
+        peak = cursor
+
+        def take(rows: int) -> int:
+            nonlocal cursor
+            cursor += rows
+            return cursor - rows
+
+        for i in range(program.start, program.stop):
+            node, record = self.nodes[i], nodes[i]
+            held, me = node.spot.held, node.player
+            if node.parent < 0:
+                mine = [take(self.size(held[0])), take(self.size(held[1]))]
+                left[i], out = take(n), take(self.size(held[player]))
+                root["held"], root["reach"], root["left_at"], root["out"] = held, mine, left[i], out
+            else:
+                if program.shared:
+                    cursor = top[node.parent]
+                above, parent = self.nodes[node.parent], nodes[node.parent]
+                k, offers = above.spot.held[above.player], len(above.words)
+                rest = self.size(max(k - 1, 0))
+                if node.edge < offers:
+                    down = node.edge * self.size(k)
+                else:
+                    down = offers * self.size(k) + (node.edge - offers) * rest
+                mine = list(reach[node.parent])
+                mine[above.player] = int(parent["child_reach"]) + down
+                if above.player != player:
+                    down = node.edge * self.size(above.spot.held[1 - above.player])
+                out = int(parent["slots"]) + down
+                left[i] = left[node.parent]
+                record["left_from"] = left[i]
+                if node.card >= 0:
+                    left[i] = take(n)
+            reach[i] = mine
+            record["kind"], record["player"], record["card"] = node.kind, me, node.card
+            record["level"], record["winner"], record["ties"] = node.spot.level, node.winner, node.ties
+            record["raise_legal"], record["row"], record["row_other"] = node.raise_legal, node.row, node.row_other
+            record["offers"], record["cards"] = len(node.words), node.cards
+            record["left"], record["out"] = left[i], out
+            self_side = player if node.kind == TERMINAL else me
+            record["reach"], record["other_reach"] = mine[self_side], mine[1 - self_side]
+            record["held"], record["other_held"] = held[self_side], held[1 - self_side]
+            if node.kind == TERMINAL:
+                record["work"] = take(sum(self.size(k) for k in range(held[1 - player] + 1)))
+            elif node.kind == LAST_TRICK:
+                record["work"] = take(4 * n)
+            else:
+                k, offers = held[me], len(node.words)
+                rest = self.size(max(k - 1, 0))
+                plays = n if node.cards != NO_CARDS else 0
+                record["child_reach"] = take(offers * self.size(k) + plays * rest)
+                if me == player:
+                    record["sigma"] = take(self.action_rows(node, k))
+                    record["slots"] = take(offers * self.size(k) + plays * rest)
+                else:
+                    cards = {NO_CARDS: 0, LAST_CARDS: 1}.get(node.cards, n)
+                    record["slots"] = take((offers + cards) * self.size(held[1 - me]))
+            top[i] = cursor
+            peak = max(peak, cursor)
+        return peak
