@@ -158,7 +158,7 @@ class Sweeper:
         run(self.parts[0], 2, self.scratch[0])
         for future in waiting:
             future.result()
-        run(self.crown[::-1], 1, self.top)
+        run(self.crown[::-1].copy(), 1, self.top)
         return self.top[plan.result : plan.result + len(prior), 0].astype(np.float64)
 
 

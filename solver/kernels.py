@@ -45,6 +45,9 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 LANES = 16
 
+# No function here allocates, so none needs numba's reference counting (atomic operations at every call).
+_COMPILED = {"nogil": True, "error_model": "numpy", "_nrt": False}
+
 DECISION, TERMINAL, LAST_TRICK = 0, 1, 2  # kinds of node
 NO_CARDS, CARDS, LAST_CARDS, SPLIT = 0, 1, 2, 3  # what a decision's card actions lead to
 UPDATE, BEST, EXPECT = 0, 1, 2  # modes of a sweep
@@ -187,7 +190,7 @@ def where_above(typingctx, x, bound, yes, no):
 # Decisions.
 
 
-@njit(nogil=True)
+@njit(**_COMPILED, forceinline=True)
 def _shares(total, actions, scratch):
     """Regret matching (Zinkevich et al. 2007, eq. 8): the strategy is `regret+ * scale + base`."""
     none = splat(scratch, 0.0)
@@ -197,7 +200,7 @@ def _shares(total, actions, scratch):
     return scale, base
 
 
-@njit(nogil=True)
+@njit(**_COMPILED, forceinline=True)
 def _update(regret, play, row, difference, scratch, step):
     """Add an iteration's counterfactual regret to the discounted sum; with prediction, also to what is played next."""
     old = load(regret, row)
@@ -208,7 +211,7 @@ def _update(regret, play, row, difference, scratch, step):
         store(play, row, larger(new * splat(scratch, step.ahead) + difference, floor))
 
 
-@njit(nogil=True)
+@njit(**_COMPILED)
 def _enter(nodes, i, player, hands, play, average, base, scratch, step, mode):
     """Come down to a decision: the acting player's reach of every child; in the own sweep keep the strategy as well
     and, in mode UPDATE, add it to the average (weighted by the own reach)."""
@@ -251,7 +254,7 @@ def _enter(nodes, i, player, hands, play, average, base, scratch, step, mode):
         sigma += actions
 
 
-@njit(nogil=True)
+@njit(**_COMPILED)
 def _leave_own(nodes, i, hands, regret, play, base, scratch, step, mode):
     """Leave a decision of the updating player: its value for each holding, and the regrets."""
     node = nodes[i]
@@ -290,7 +293,7 @@ def _leave_own(nodes, i, hands, regret, play, base, scratch, step, mode):
         sigma += actions
 
 
-@njit(nogil=True)
+@njit(**_COMPILED)
 def _leave_other(nodes, i, hands, scratch):
     """Leave a decision of the other player: his strategy is in the reaches already, so values add up.  A card that he
     plays is one of the `left - own` that the updating player has not seen."""
@@ -313,10 +316,22 @@ def _leave_other(nodes, i, hands, scratch):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Ends.
+# Cards and ends.
 
 
-@njit(nogil=True)
+@njit(**_COMPILED)
+def _play_card(nodes, i, ranks, scratch):
+    """The copies left of each rank after the card that leads to this node; never below 0, for idle and impossible
+    lanes."""
+    node = nodes[i]
+    for r in range(ranks):
+        left = load(scratch, node.left_from + r)
+        if r == node.card:
+            left = larger(left - splat(scratch, 1.0), splat(scratch, 0.0))
+        store(scratch, node.left + r, left)
+
+
+@njit(**_COMPILED)
 def _terminal(nodes, i, hands, pay, scratch):
     """An end of the hand: pay times the opponent's reach, weighted by the deals that the own holding u leaves him.
 
@@ -368,21 +383,23 @@ def _terminal(nodes, i, hands, pay, scratch):
         store(scratch, node.out + h, total * scale)
 
 
-@njit(nogil=True)
-def _class_reach(node, outcomes, c, k, scratch):
-    """The answerer's reach of outcome class k after card c was led, weighted by the copies left of his card."""
+@njit(**_COMPILED, forceinline=True)
+def _class_reach(ties, work, outcomes, c, k, scratch):
+    """The answerer's reach of outcome class k after card c was led: the sum of its cards' rows from `work` on."""
     total = splat(scratch, 0.0)
-    for m in range(outcomes.bounds[node.ties, c, k], outcomes.bounds[node.ties, c, k + 1]):
-        x = outcomes.members[node.ties, c, m]
-        if x == c:  # one copy fewer: it was just led
-            left = larger(load(scratch, node.left + c) - splat(scratch, 1.0), splat(scratch, 0.0))
-            total = total + left * load(scratch, node.reach + c)
-        else:
-            total = total + load(scratch, node.work + x)
+    for m in range(outcomes.bounds[ties, c, k], outcomes.bounds[ties, c, k + 1]):
+        total = total + load(scratch, work + outcomes.members[ties, c, m])
     return total
 
 
-@njit(nogil=True)
+@njit(**_COMPILED, forceinline=True)
+def _weighted_reach(node, x, played, scratch):
+    """The answerer's reach with last card x times the copies left of it, `played` of them played since."""
+    left = larger(load(scratch, node.left + x) - splat(scratch, played), splat(scratch, 0.0))
+    store(scratch, node.work + x, left * load(scratch, node.reach + x))
+
+
+@njit(**_COMPILED, forceinline=True)
 def _pair(play, row, scratch, zero):
     """Regret matching for two actions: the probability of the first, and of the second."""
     none = splat(scratch, 0.0)
@@ -394,25 +411,24 @@ def _pair(play, row, scratch, zero):
     return first * scale + uniform, second * scale + uniform
 
 
-@njit(nogil=True)
-def _last_trick_answerer(nodes, i, hands, outcomes, pay, plays, regret, average, base, base_other, scratch, step, mode):
+@njit(**_COMPILED)
+def _last_trick_answerer(nodes, i, ranks, outcomes, pay, play, play_other, regret, average, base, base_other, scratch, step, mode):
     """The whole last trick in the answerer's sweep: values by his last card, summed over the card led.
 
     `row` counts his regrets: for each led card and class {raise, play}; `row_other` the leader's {accept, refuse}.
     """
     node = nodes[i]
-    play, play_other = plays
-    ranks = hands.number.shape[2]
     classes = outcomes.classes[node.ties]
     zero = splat(scratch, step.zero)
     weight = splat(scratch, step.weight)
     for x in range(ranks):
-        store(scratch, node.work + x, load(scratch, node.left + x) * load(scratch, node.reach + x))
+        _weighted_reach(node, x, 0.0, scratch)
     values = node.work + ranks
     row = base + node.row
     row_other = base_other + node.row_other
     me = node.player
     for c in range(ranks):
+        _weighted_reach(node, c, 1.0, scratch)
         reach = load(scratch, node.other_reach + c)
         accept = refuse = reach
         if node.raise_legal:
@@ -432,13 +448,14 @@ def _last_trick_answerer(nodes, i, hands, outcomes, pay, plays, regret, average,
                 else:
                     value = raised * p_raise + played * p_play
                 if mode == UPDATE:
-                    own = _class_reach(node, outcomes, c, k, scratch) * weight
+                    own = _class_reach(node.ties, node.work, outcomes, c, k, scratch) * weight
                     store(average, row, load(average, row) + own * p_raise)
                     store(average, row + 1, load(average, row + 1) + own * p_play)
                     _update(regret, play, row, raised - value, scratch, step)
                     _update(regret, play, row + 1, played - value, scratch, step)
                 row += 2
             store(scratch, values + 3 * c + k, value)
+        _weighted_reach(node, c, 0.0, scratch)
     for x in range(ranks):
         total = splat(scratch, 0.0)
         for c in range(ranks):
@@ -450,26 +467,25 @@ def _last_trick_answerer(nodes, i, hands, outcomes, pay, plays, regret, average,
         store(scratch, node.out + x, total)
 
 
-@njit(nogil=True)
-def _last_trick_leader(nodes, i, hands, outcomes, pay, plays, regret, average, base, base_other, scratch, step, mode):
+@njit(**_COMPILED)
+def _last_trick_leader(nodes, i, ranks, outcomes, pay, play, play_other, regret, average, base, base_other, scratch, step, mode):
     """The whole last trick in the leader's sweep: one value for each card that he may lead to it."""
     node = nodes[i]
-    play, play_other = plays
-    ranks = hands.number.shape[2]
     classes = outcomes.classes[node.ties]
     zero = splat(scratch, step.zero)
     weight = splat(scratch, step.weight)
     none = splat(scratch, 0.0)
     for x in range(ranks):
-        store(scratch, node.work + x, load(scratch, node.left + x) * load(scratch, node.reach + x))
+        _weighted_reach(node, x, 0.0, scratch)
     row = base + node.row
     row_other = base_other + node.row_other
     you = node.player
     for c in range(ranks):
+        _weighted_reach(node, c, 1.0, scratch)
         value = accepted = raised = none
         for k in range(classes):
             winner = 2 if k == 2 else (you if k == 0 else 1 - you)
-            mass = _class_reach(node, outcomes, c, k, scratch)
+            mass = _class_reach(node.ties, node.work, outcomes, c, k, scratch)
             if node.raise_legal:
                 p_raise, p_play = _pair(play, row, scratch, zero)
                 row += 2
@@ -490,88 +506,78 @@ def _last_trick_leader(nodes, i, hands, outcomes, pay, plays, regret, average, b
             row_other += 2
             value = value + answer
         store(scratch, node.out + c, value)
+        _weighted_reach(node, c, 0.0, scratch)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sweeps.
 
 
-@njit(nogil=True)
-def _execute(ops, nodes, player, hands, outcomes, pay, play, regret, average, base, scratch, step, mode):
-    """Run a block's operations, in order."""
-    ranks = hands.number.shape[2]
-    for op in ops:
-        i = op >> 1
-        node = nodes[i]
-        acting = node.player
-        if op & 1:
-            if acting == player:
-                mine = play[0] if acting == 0 else play[1]
-                _leave_own(nodes, i, hands, regret, mine, base[acting], scratch, step, mode)
-            else:
-                _leave_other(nodes, i, hands, scratch)
-            continue
-        if node.card >= 0:
-            for r in range(ranks):
-                left = load(scratch, node.left_from + r)
-                if r == node.card:
-                    left = larger(left - splat(scratch, 1.0), splat(scratch, 0.0))
-                store(scratch, node.left + r, left)
-        if node.kind == TERMINAL:
-            _terminal(nodes, i, hands, pay, scratch)
-            continue
-        plays = (play[0], play[1]) if acting == 0 else (play[1], play[0])
-        if node.kind == DECISION:
-            _enter(nodes, i, player, hands, plays[0], average, base[acting], scratch, step, mode)
-        elif acting == player:
-            _last_trick_answerer(
-                nodes, i, hands, outcomes, pay, plays, regret, average, base[acting], base[1 - acting], scratch, step, mode
-            )
-        else:
-            _last_trick_leader(
-                nodes, i, hands, outcomes, pay, plays, regret, average, base[acting], base[1 - acting], scratch, step, mode
-            )
-
-
-@njit(nogil=True)
+@njit(**_COMPILED)
 def sweep(
     which, phase, blocks, left, sources, targets, ops, nodes, player, hands, outcomes, pay, play, regret, average,
     top, scratch, step, mode,
 ):  # fmt: skip
     """Sweep the blocks `which`, in order; phase 0 goes down, 1 up, 2 both.
 
-    blocks: records of `solver.tree.BLOCK`; left[b, r, lane]: copies of r not played yet; sources[b, p, lane] = (row, lane) in `top` of p's reach at the block's root,
-    targets[b, lane] = (row, lane) in `top` where the updating player's values go.  `scratch` may be `top` itself.
+    blocks: records of `solver.tree.BLOCK`; left[b, r, lane]: copies of r not played yet; sources[b, p, lane] =
+    (row, lane) in `top` of p's reach at the block's root, targets[b, lane] = (row, lane) in `top` where the updating
+    player's values go.  `scratch` may be `top` itself.
     """
+    ranks = hands.number.shape[2]
     for b in which:
         block = blocks[b]
         if phase != 1:
             for p in range(2):
                 size = hands.size[block.held[p]]
                 for lane in range(LANES):
-                    row, column = sources[b, p, lane]
+                    row = sources[b, p, lane, 0]
+                    column = sources[b, p, lane, 1]
                     for h in range(size):
                         scratch[block.reach[p] + h, lane] = top[row + h, column]
-            for r in range(hands.number.shape[2]):
+            for r in range(ranks):
                 for lane in range(LANES):
                     scratch[block.left_at + r, lane] = left[b, r, lane]
-            _execute(
-                ops[block.down[0] : block.down[1]], nodes, player, hands, outcomes, pay, play, regret, average,
-                block.base, scratch, step, mode,
-            )  # fmt: skip
+        for at in range(block.ops[1 if phase == 1 else 0], block.ops[1 if phase == 0 else 2]):
+            i = ops[at] >> 1
+            node = nodes[i]
+            acting = node.player
+            if node.kind == TERMINAL:
+                if node.card >= 0:
+                    _play_card(nodes, i, ranks, scratch)
+                _terminal(nodes, i, hands, pay, scratch)
+                continue
+            mine, other = (play[0], play[1]) if acting == 0 else (play[1], play[0])
+            base = block.base[acting]
+            if node.kind == LAST_TRICK:
+                if acting == player:
+                    _last_trick_answerer(
+                        nodes, i, ranks, outcomes, pay, mine, other, regret, average, base, block.base[1 - acting],
+                        scratch, step, mode,
+                    )  # fmt: skip
+                else:
+                    _last_trick_leader(
+                        nodes, i, ranks, outcomes, pay, mine, other, regret, average, base, block.base[1 - acting],
+                        scratch, step, mode,
+                    )  # fmt: skip
+            elif ops[at] & 1 == 0:
+                if node.card >= 0:
+                    _play_card(nodes, i, ranks, scratch)
+                _enter(nodes, i, player, hands, mine, average, base, scratch, step, mode)
+            elif acting == player:
+                _leave_own(nodes, i, hands, regret, mine, base, scratch, step, mode)
+            else:
+                _leave_other(nodes, i, hands, scratch)
         if phase != 0:
-            _execute(
-                ops[block.up[0] : block.up[1]], nodes, player, hands, outcomes, pay, play, regret, average,
-                block.base, scratch, step, mode,
-            )  # fmt: skip
             size = hands.size[block.held[player]]
             for lane in range(block.lanes):
-                row, column = targets[b, lane]
+                row = targets[b, lane, 0]
+                column = targets[b, lane, 1]
                 for h in range(size):
                     top[row + h, column] = scratch[block.out + h, lane]
 
 
-@njit(nogil=True)
+@njit(**_COMPILED)
 def scale_in_place(array, factor):
     """One streaming read and write: the floor that an iteration is measured against."""
     for i in range(array.shape[0]):

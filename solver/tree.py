@@ -43,8 +43,7 @@ BLOCK = np.dtype(
         ("held", np.int64, 2),
         ("reach", np.int64, 2),
         ("base", np.int64, 2),
-        ("down", np.int64, 2),
-        ("up", np.int64, 2),
+        ("ops", np.int64, 3),
         ("left_at", np.int64),
         ("out", np.int64),
         ("lanes", np.int64),
@@ -364,11 +363,9 @@ class Tree:
             record = placed[block.program].copy()
             record["base"], record["lanes"] = self.bases[b], len(block.histories)
             first, stop = ops_at[block.program], ops_at[block.program + 1]
-            if program.shared:
-                record["down"], record["up"] = (first, stop), (stop, stop)
-            else:  # a program with SPLIT nodes goes down, then its children are swept, then up
-                middle = first + sum(1 for op in program.ops if op % 2 == 0)
-                record["down"], record["up"] = (first, middle), (middle, stop)
+            # A program with SPLIT nodes goes down, then its children are swept, then it goes up.
+            down = len(program.ops) if program.shared else sum(1 for op in program.ops if op % 2 == 0)
+            record["ops"] = (first, first + down, stop)
             blocks[b] = record
             self._wire(block, player, nodes, priors, result, sources[b], targets[b])
         return Plan(nodes, blocks, sources, targets, priors, result, top, scratch)
