@@ -171,10 +171,10 @@ class State:
     def _may_raise(self) -> bool:
         """Before playing a card, to the next stake, unless that player made the last raise.
 
-        The score has no say in it, nor has whether the player already knows who wins.
+        The score has no say in it, nor has whether the player already knows who wins. A raiser who has been accepted
+        made the last raise, so only the card is left.
         """
-        ladder_has_next = self.level + 1 < len(self.rules.ladder)
-        return self.phase == "turn" and ladder_has_next and self.last_raiser != self.to_play
+        return self.level + 1 < len(self.rules.ladder) and self.last_raiser != self.to_play
 
     def apply(self, action: str) -> State:
         """The state after the player to play has done `action`. Raises `IllegalActionError`."""

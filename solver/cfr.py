@@ -146,7 +146,7 @@ class Sweeper:
         def run(which: npt.NDArray[np.int64], phase: int, scratch: Floats) -> None:
             sweep(
                 which, phase, plan.blocks, self.left, plan.sources, plan.targets, tree.ops, plan.nodes, player,
-                tree.holdings, tree.outcomes, self.pay[player], play, regret, average, self.top, scratch, step, mode,
+                tree.holdings, tree.rules.order == "circular", self.pay[player], play, regret, average, self.top, scratch, step, mode,
             )  # fmt: skip
 
         run(self.crown, 0, self.top)

@@ -66,8 +66,6 @@ NODE = np.dtype(
 
 # Tables of holdings, by number of cards k: see `solver.tree.holdings`.
 Holdings = namedtuple("Holdings", "size distinct card rest number positions pairs more factorial")
-# The last trick, by tie rule and led card: see `solver.tree.outcomes`.
-Outcomes = namedtuple("Outcomes", "classes of bounds members")
 # One step of CFR: `weight` of this iterate in the average; old regrets times `gain` if positive, `loss` if negative;
 # `ahead`: the same for a prediction; regrets are cut off below `floor`; positive ones up to `zero` count as none.
 Step = namedtuple("Step", "weight gain loss ahead floor zero predictive")
@@ -384,22 +382,6 @@ def _terminal(nodes, i, hands, pay, scratch):
 
 
 @njit(**_COMPILED, forceinline=True)
-def _class_reach(ties, work, outcomes, c, k, scratch):
-    """The answerer's reach of outcome class k after card c was led: the sum of its cards' rows from `work` on."""
-    total = splat(scratch, 0.0)
-    for m in range(outcomes.bounds[ties, c, k], outcomes.bounds[ties, c, k + 1]):
-        total = total + load(scratch, work + outcomes.members[ties, c, m])
-    return total
-
-
-@njit(**_COMPILED, forceinline=True)
-def _weighted_reach(node, x, played, scratch):
-    """The answerer's reach with last card x times the copies left of it, `played` of them played since."""
-    left = larger(load(scratch, node.left + x) - splat(scratch, played), splat(scratch, 0.0))
-    store(scratch, node.work + x, left * load(scratch, node.reach + x))
-
-
-@njit(**_COMPILED, forceinline=True)
 def _pair(play, row, scratch, zero):
     """Regret matching for two actions: the probability of the first, and of the second."""
     none = splat(scratch, 0.0)
@@ -412,101 +394,164 @@ def _pair(play, row, scratch, zero):
 
 
 @njit(**_COMPILED)
-def _last_trick_answerer(nodes, i, ranks, outcomes, pay, play, play_other, regret, average, base, base_other, scratch, step, mode):
+def _trick_reaches(reach, left, work, ranks, circular, scratch):
+    """The answerer's reach, weighted by the copies left of his card, by what it does to each led card c: the sum over
+    the cards that lose to it, in row work + c, and that beat it, in row work + ranks + c.
+
+    Cards beat those before them; in the circular order the first and the last swap roles with each other.
+    """
+    losing = splat(scratch, 0.0)
+    for c in range(ranks):
+        store(scratch, work + c, losing)
+        losing = losing + load(scratch, left + c) * load(scratch, reach + c)
+    winning = splat(scratch, 0.0)
+    for c in range(ranks - 1, -1, -1):
+        store(scratch, work + ranks + c, winning)
+        winning = winning + load(scratch, left + c) * load(scratch, reach + c)
+    if circular:
+        last = ranks - 1
+        between = splat(scratch, 0.0)
+        for c in range(1, last):
+            between = between + load(scratch, left + c) * load(scratch, reach + c)
+        store(scratch, work, load(scratch, left + last) * load(scratch, reach + last))
+        store(scratch, work + ranks, between)
+        store(scratch, work + last, between)
+        store(scratch, work + ranks + last, load(scratch, left) * load(scratch, reach))
+
+
+@njit(**_COMPILED, forceinline=True)
+def _class_reach(k, ties, losing, winning, tied):
+    """The answerer's reach of outcome class k: 0 he wins the hand, 1 the leader does, 2 nobody; `ties` is the class
+    that a tied trick belongs to."""
+    if k == 2:
+        return tied
+    mass = winning if k == 0 else losing
+    if k == ties:
+        mass = mass + tied
+    return mass
+
+
+@njit(**_COMPILED)
+def _last_trick_answerer(
+    nodes, i, ranks, circular, pay, play, play_other, regret, average, base, base_other, scratch, step, mode
+):
     """The whole last trick in the answerer's sweep: values by his last card, summed over the card led.
 
     `row` counts his regrets: for each led card and class {raise, play}; `row_other` the leader's {accept, refuse}.
     """
     node = nodes[i]
-    classes = outcomes.classes[node.ties]
+    me, ties, level, raise_legal = node.player, node.ties, node.level, node.raise_legal
+    left, work, out, led = np.intp(node.left), np.intp(node.work), np.intp(node.out), np.intp(node.other_reach)
+    own = np.intp(node.reach)
+    row, row_other = base + node.row, base_other + node.row_other
+    classes = 3 if ties == 2 else 2
+    none, one = splat(scratch, 0.0), splat(scratch, 1.0)
     zero = splat(scratch, step.zero)
     weight = splat(scratch, step.weight)
-    for x in range(ranks):
-        _weighted_reach(node, x, 0.0, scratch)
-    values = node.work + ranks
-    row = base + node.row
-    row_other = base_other + node.row_other
-    me = node.player
+    if raise_legal and mode == UPDATE:
+        _trick_reaches(own, left, work, ranks, circular, scratch)
+    refused = splat(scratch, pay[level, me])
+    wins, losses = work + 2 * ranks, work + 3 * ranks  # rows: what a led card brings to those that beat it, lose to it
+    win = lose = tie = none
     for c in range(ranks):
-        _weighted_reach(node, c, 1.0, scratch)
-        reach = load(scratch, node.other_reach + c)
+        reach = load(scratch, led + c)
         accept = refuse = reach
-        if node.raise_legal:
+        if raise_legal:
             accept, refuse = _pair(play_other, row_other, scratch, zero)
             accept = accept * reach
-            refuse = refuse * reach * splat(scratch, pay[node.level, me])
+            refuse = refuse * reach * refused
             row_other += 2
         for k in range(classes):
             winner = 2 if k == 2 else (me if k == 0 else 1 - me)
-            value = reach * splat(scratch, pay[node.level, winner])
-            if node.raise_legal:
+            value = reach * splat(scratch, pay[level, winner])
+            if raise_legal:
                 played = value
-                raised = accept * splat(scratch, pay[node.level + 1, winner]) + refuse
+                raised = accept * splat(scratch, pay[level + 1, winner]) + refuse
                 p_raise, p_play = _pair(play, row, scratch, zero)
                 if mode == BEST:
                     value = larger(raised, played)
                 else:
                     value = raised * p_raise + played * p_play
                 if mode == UPDATE:
-                    own = _class_reach(node.ties, node.work, outcomes, c, k, scratch) * weight
-                    store(average, row, load(average, row) + own * p_raise)
-                    store(average, row + 1, load(average, row + 1) + own * p_play)
+                    tied = larger(load(scratch, left + c) - one, none) * load(scratch, own + c)
+                    mass = weight * _class_reach(
+                        k, ties, load(scratch, work + c), load(scratch, work + ranks + c), tied
+                    )
+                    store(average, row, load(average, row) + mass * p_raise)
+                    store(average, row + 1, load(average, row + 1) + mass * p_play)
                     _update(regret, play, row, raised - value, scratch, step)
                     _update(regret, play, row + 1, played - value, scratch, step)
                 row += 2
-            store(scratch, values + 3 * c + k, value)
-        _weighted_reach(node, c, 0.0, scratch)
-    for x in range(ranks):
-        total = splat(scratch, 0.0)
-        for c in range(ranks):
-            value = load(scratch, values + 3 * c + outcomes.of[node.ties, c, x])
-            left = load(scratch, node.left + c)
-            if c == x:
-                left = left - splat(scratch, 1.0)
-            total = total + left * value
-        store(scratch, node.out + x, total)
+            if k == 0:
+                win = value
+            elif k == 1:
+                lose = value
+            if k == ties:
+                tie = value
+        copies = load(scratch, left + c)
+        store(scratch, out + c, (copies - one) * tie)
+        store(scratch, wins + c, copies * win)
+        store(scratch, losses + c, copies * lose)
+    # Cards beat those before them; in the circular order the first and the last swap roles with each other.
+    last = ranks - 1
+    if last > 0:
+        below = load(scratch, wins)
+        below_last = load(scratch, losses) if circular else below
+        above = load(scratch, losses + last)
+        above_first = load(scratch, wins + last) if circular else above
+        for x in range(1, last):
+            store(scratch, out + x, load(scratch, out + x) + below)
+            below = below + load(scratch, wins + x)
+            below_last = below_last + load(scratch, wins + x)
+        for x in range(last - 1, 0, -1):
+            store(scratch, out + x, load(scratch, out + x) + above)
+            above = above + load(scratch, losses + x)
+            above_first = above_first + load(scratch, losses + x)
+        store(scratch, out, load(scratch, out) + above_first)
+        store(scratch, out + last, load(scratch, out + last) + below_last)
 
 
 @njit(**_COMPILED)
-def _last_trick_leader(nodes, i, ranks, outcomes, pay, play, play_other, regret, average, base, base_other, scratch, step, mode):
+def _last_trick_leader(
+    nodes, i, ranks, circular, pay, play, play_other, regret, average, base, base_other, scratch, step, mode
+):
     """The whole last trick in the leader's sweep: one value for each card that he may lead to it."""
     node = nodes[i]
-    classes = outcomes.classes[node.ties]
+    you, ties, level, raise_legal = node.player, node.ties, node.level, node.raise_legal
+    left, work, out, led = np.intp(node.left), np.intp(node.work), np.intp(node.out), np.intp(node.other_reach)
+    reach = np.intp(node.reach)
+    row, row_other = base + node.row, base_other + node.row_other
+    classes = 3 if ties == 2 else 2
+    none, one = splat(scratch, 0.0), splat(scratch, 1.0)
     zero = splat(scratch, step.zero)
     weight = splat(scratch, step.weight)
-    none = splat(scratch, 0.0)
-    for x in range(ranks):
-        _weighted_reach(node, x, 0.0, scratch)
-    row = base + node.row
-    row_other = base_other + node.row_other
-    you = node.player
+    _trick_reaches(reach, left, work, ranks, circular, scratch)
     for c in range(ranks):
-        _weighted_reach(node, c, 1.0, scratch)
+        tied = larger(load(scratch, left + c) - one, none) * load(scratch, reach + c)
         value = accepted = raised = none
         for k in range(classes):
             winner = 2 if k == 2 else (you if k == 0 else 1 - you)
-            mass = _class_reach(node.ties, node.work, outcomes, c, k, scratch)
-            if node.raise_legal:
+            mass = _class_reach(k, ties, load(scratch, work + c), load(scratch, work + ranks + c), tied)
+            if raise_legal:
                 p_raise, p_play = _pair(play, row, scratch, zero)
                 row += 2
-                accepted = accepted + mass * p_raise * splat(scratch, pay[node.level + 1, winner])
+                accepted = accepted + mass * p_raise * splat(scratch, pay[level + 1, winner])
                 raised = raised + mass * p_raise
                 mass = mass * p_play
-            value = value + mass * splat(scratch, pay[node.level, winner])
-        if node.raise_legal:
-            refused = raised * splat(scratch, pay[node.level, you])
+            value = value + mass * splat(scratch, pay[level, winner])
+        if raise_legal:
+            refused = raised * splat(scratch, pay[level, you])
             p_accept, p_refuse = _pair(play_other, row_other, scratch, zero)
             answer = larger(accepted, refused) if mode == BEST else accepted * p_accept + refused * p_refuse
             if mode == UPDATE:
-                own = load(scratch, node.other_reach + c) * weight
+                own = load(scratch, led + c) * weight
                 store(average, row_other, load(average, row_other) + own * p_accept)
                 store(average, row_other + 1, load(average, row_other + 1) + own * p_refuse)
                 _update(regret, play_other, row_other, accepted - answer, scratch, step)
                 _update(regret, play_other, row_other + 1, refused - answer, scratch, step)
             row_other += 2
             value = value + answer
-        store(scratch, node.out + c, value)
-        _weighted_reach(node, c, 0.0, scratch)
+        store(scratch, out + c, value)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -515,7 +560,7 @@ def _last_trick_leader(nodes, i, ranks, outcomes, pay, play, play_other, regret,
 
 @njit(**_COMPILED)
 def sweep(
-    which, phase, blocks, left, sources, targets, ops, nodes, player, hands, outcomes, pay, play, regret, average,
+    which, phase, blocks, left, sources, targets, ops, nodes, player, hands, circular, pay, play, regret, average,
     top, scratch, step, mode,
 ):  # fmt: skip
     """Sweep the blocks `which`, in order; phase 0 goes down, 1 up, 2 both.
@@ -552,12 +597,12 @@ def sweep(
             if node.kind == LAST_TRICK:
                 if acting == player:
                     _last_trick_answerer(
-                        nodes, i, ranks, outcomes, pay, mine, other, regret, average, base, block.base[1 - acting],
+                        nodes, i, ranks, circular, pay, mine, other, regret, average, base, block.base[1 - acting],
                         scratch, step, mode,
                     )  # fmt: skip
                 else:
                     _last_trick_leader(
-                        nodes, i, ranks, outcomes, pay, mine, other, regret, average, base, block.base[1 - acting],
+                        nodes, i, ranks, circular, pay, mine, other, regret, average, base, block.base[1 - acting],
                         scratch, step, mode,
                     )  # fmt: skip
             elif ops[at] & 1 == 0:

@@ -32,7 +32,6 @@ from solver.kernels import (
     SPLIT,
     TERMINAL,
     Holdings,
-    Outcomes,
 )
 
 Ints = npt.NDArray[np.int64]
@@ -156,26 +155,6 @@ def holdings(n_ranks: int, copies: int, hand_size: int) -> Holdings:
     return Holdings(size, distinct, card, rest, number, positions, pairs, more, factorial)
 
 
-def outcomes(rules: Rules) -> Outcomes:
-    """The answerer's last card by what it does, [tie rule, led card]: see `Node.ties`.
-
-    Classes: 0 the answerer wins the hand, 1 the leader of the trick does, 2 nobody.  A tie falls into the class of
-    its number, the tie rule; with rules 0 and 1 there are two classes.  `of[t, c, x]` is the class of x,
-    `members[t, c]` lists the x by class, class k in bounds[t, c, k] to bounds[t, c, k + 1].
-    """
-    n = rules.n_ranks
-    of = np.zeros((3, n, n), np.int64)
-    bounds = np.zeros((3, n, 4), np.int64)
-    members = np.zeros((3, n, n), np.int64)
-    for t in range(3):
-        for c in range(n):
-            for x in range(n):
-                of[t, c, x] = {1: 1, -1: 0, 0: t}[rules.trick_winner(c, x)]
-            members[t, c] = np.argsort(of[t, c], kind="stable")
-            bounds[t, c, 1:] = np.cumsum(np.bincount(of[t, c], minlength=3))
-    return Outcomes(np.array([2, 2, 3], np.int64), of, bounds, members)
-
-
 class Tree:
     """The public tree of one hand.
 
@@ -188,7 +167,6 @@ class Tree:
         self.rules = rules
         self.reduced = reduced
         self.holdings = holdings(rules.n_ranks, rules.copies, rules.hand_size)
-        self.outcomes = outcomes(rules)
         self.nodes: list[Node] = []
         self.programs: list[Program] = []
         self.blocks: list[Block] = []
@@ -327,7 +305,7 @@ class Tree:
             last = Node(LAST_TRICK, spot, answerer, parent, edge, ties=ties, raise_legal=legal)
             last.row, last.row_other = rows[answerer], rows[spot.player]
             if legal:
-                rows[answerer] += 2 * int(self.outcomes.classes[ties]) * self.rules.n_ranks
+                rows[answerer] += 2 * (3 if ties == 2 else 2) * self.rules.n_ranks
                 rows[spot.player] += 2 * self.rules.n_ranks
             self._put(last, ops)
             return
