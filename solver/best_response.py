@@ -36,6 +36,6 @@ def evaluate(tree: Tree, payoffs: Payoffs, strategy: tuple[Floats, Floats], thre
     play = (strategy[0].astype(np.float64), strategy[1].astype(np.float64))
     dealt = combinations(tree.rules)
     dealt /= dealt.sum()
-    value = float(dealt @ sweeper.sweep(0, play, EXPECT))
-    best = [float(dealt @ sweeper.sweep(p, play, BEST)) for p in range(2)]
+    value = float(dealt @ sweeper.values(0, EXPECT, play))
+    best = [float(dealt @ sweeper.values(p, BEST, play)) for p in range(2)]
     return Evaluation(value, (best[0], best[1]), payoffs.unit)

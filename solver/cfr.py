@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from math import comb
 
@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from games.rules import Rules
-from solver.kernels import LANES, UPDATE, Step, sweep
-from solver.tree import Tree
+from solver.kernels import BOTH, DOWN, LANES, UP, UPDATE, WAIT, Step, sweep
+from solver.tree import Ints, Tree
 
 Floats = npt.NDArray[np.floating]
+Pair = tuple[Floats, Floats]  # one array for each player
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def prior_reach(tree: Tree) -> npt.NDArray[np.float64]:
 
 
 class Sweeper:
-    """Runs sweeps over all blocks of a tree on one or two threads.
+    """Runs sweeps over all blocks of a tree on one or more threads.
 
     The blocks below trick 1 are independent; each writes its own rows, so the same bits come out with any number of
     threads.  dtype: element type of reaches and values, and of the strategies that the sweeps read.
@@ -114,61 +115,67 @@ class Sweeper:
 
     def __init__(self, tree: Tree, payoffs: Payoffs, dtype: npt.DTypeLike, threads: int = 1) -> None:
         self.tree = tree
-        self.dtype = np.dtype(dtype)
-        self.pay = [payoffs.table(p, dtype) for p in range(2)]
-        self.top = lanes_array(max(plan.top_rows for plan in tree.plans), dtype)
-        leaves = [b for b, block in enumerate(tree.blocks) if tree.programs[block.program].shared]
-        self.crown = np.array([b for b in range(len(tree.blocks)) if b not in leaves], np.int64)
-        self.parts = _balanced(leaves, tree, threads)
+        self.pay = np.stack([payoffs.table(p, dtype) for p in range(2)])
         self.left = _cards_left(tree).astype(dtype)
-        rows = max(plan.scratch_rows for plan in tree.plans)
-        self.scratch = [lanes_array(rows, dtype) for _ in self.parts]
-        self.pool = ThreadPoolExecutor(len(self.parts) - 1) if len(self.parts) > 1 else None
-
-    def sweep(
-        self,
-        player: int,
-        play: tuple[Floats, Floats],
-        mode: int,
-        step: Step = Step(0.0, 1.0, 1.0, 1.0, 0.0, 0.0, False),
-        regret: Floats | None = None,
-        average: Floats | None = None,
-    ) -> npt.NDArray[np.float64]:
-        """One sweep; returns shape (H,): the value of each of `player`'s hands, given that it was dealt."""
-        tree = self.tree
-        plan = tree.plans[player]
+        self.top = lanes_array(tree.plan.top_rows, dtype)
         prior = prior_reach(tree)
-        for p in range(2):
-            self.top[plan.priors[p] : plan.priors[p] + len(prior), 0] = prior
-        regret = play[player] if regret is None else regret
-        average = play[player] if average is None else average
+        for row in tree.priors:
+            self.top[row : row + len(prior), 0] = prior
+        leaves = [b for b, block in enumerate(tree.blocks) if tree.programs[block.program].shared]
+        crown = [b for b in range(len(tree.blocks)) if b not in leaves]
+        self.tasks = [
+            [_tasks(p, crown if i == 0 else [], part) for p in range(2)]
+            for i, part in enumerate(_balanced(leaves, tree, threads))
+        ]
+        self.scratch = [lanes_array(tree.plan.scratch_rows, dtype) for _ in self.tasks]
+        self.pool = ThreadPoolExecutor(len(self.tasks)) if len(self.tasks) > 1 else None
 
-        def run(which: npt.NDArray[np.int64], phase: int, scratch: Floats) -> None:
+    def update(
+        self, steps: list[Step], play: Pair, regret: Pair, average: Pair
+    ) -> None:
+        """CFR iterations, one for each of `steps`; changes the arrays in place."""
+        self._run([np.concatenate(tasks) for tasks in self.tasks], np.array([(s, s) for s in steps]), UPDATE, play, regret, average)
+
+    def values(self, player: int, mode: int, play: Pair) -> npt.NDArray[np.float64]:
+        """Shape (H,): the value of each of `player`'s hands, given that it was dealt, for mode BEST or EXPECT."""
+        self._run([tasks[player] for tasks in self.tasks], np.zeros((1, 2, len(Step._fields))), mode, play, play, play)
+        size = self.tree.size(self.tree.rules.hand_size)
+        return self.top[self.tree.result : self.tree.result + size, 0].astype(np.float64)
+
+    def _run(
+        self, tasks: list[Ints], steps: Floats, mode: int, play: Pair, regret: Pair, average: Pair
+    ) -> None:
+        tree, plan, gate = self.tree, self.tree.plan, np.zeros(1, np.int64)
+
+        def run(i: int) -> None:
             sweep(
-                which, phase, plan.blocks, self.left, plan.sources, plan.targets, tree.ops, plan.nodes, player,
-                tree.holdings, tree.rules.order == "circular", self.pay[player], play, regret, average, self.top, scratch, step, mode,
+                tasks[i], steps, gate, len(tasks), plan.blocks, self.left, plan.sources, plan.targets, tree.ops,
+                plan.nodes, tree.holdings, tree.rules.order == "circular", self.pay, play, regret, average, self.top,
+                self.scratch[i], mode,
             )  # fmt: skip
 
-        run(self.crown, 0, self.top)
-        waiting = [
-            self.pool.submit(run, part, 2, scratch)
-            for part, scratch in zip(self.parts[1:], self.scratch[1:], strict=True)
-            if self.pool is not None
-        ]
-        run(self.parts[0], 2, self.scratch[0])
-        for future in waiting:
-            future.result()
-        run(self.crown[::-1].copy(), 1, self.top)
-        return self.top[plan.result : plan.result + len(prior), 0].astype(np.float64)
+        if self.pool is None:
+            run(0)
+            return
+        # The threads wait for each other in the kernel, so the caller, who may be interrupted, is none of them.
+        wait([self.pool.submit(run, i) for i in range(len(tasks))])
 
 
-def _balanced(blocks: list[int], tree: Tree, threads: int) -> list[npt.NDArray[np.int64]]:
+def _tasks(player: int, crown: list[int], part: list[int]) -> Ints:
+    """One thread's share of a sweep; the crown (turns 1 and 2) belongs to the first."""
+    rows = [(player, DOWN, b) for b in crown] + [(player, WAIT, 0)]
+    rows += [(player, BOTH, b) for b in part] + [(player, WAIT, 0)]
+    rows += [(player, UP, b) for b in reversed(crown)]
+    return np.array(rows, np.int64)
+
+
+def _balanced(blocks: list[int], tree: Tree, threads: int) -> list[list[int]]:
     """Deal the blocks, largest first, to the thread with the least work."""
     work = {b: sum(tree.programs[tree.blocks[b].program].rows) for b in blocks}
     parts: list[list[int]] = [[] for _ in range(max(1, min(threads, len(blocks))))]
     for b in sorted(blocks, key=lambda b: (-work[b], b)):
         min(parts, key=lambda part: sum(work[c] for c in part)).append(b)
-    return [np.array(sorted(part), np.int64) for part in parts]
+    return [sorted(part) for part in parts]
 
 
 def _cards_left(tree: Tree) -> npt.NDArray[np.int64]:
@@ -204,23 +211,16 @@ class Solver:
         self.algorithm = ALGORITHMS[algorithm] if isinstance(algorithm, str) else algorithm
         self.zero = zero
         self.iterations = 0
-        self.regret = [lanes_array(rows, dtype) for rows in tree.rows]
-        self.average = [lanes_array(rows, dtype) for rows in tree.rows]
-        self.play = [lanes_array(rows, dtype) for rows in tree.rows] if self.algorithm.predictive else self.regret
+        self.regret = self._arrays(dtype)
+        self.average = self._arrays(dtype)
+        self.play = self._arrays(dtype) if self.algorithm.predictive else self.regret
         self.sweeper = Sweeper(tree, self.payoffs, dtype, threads)
 
-    def step(self) -> None:
-        """One iteration: both players' updates."""
-        step = self.algorithm.step(self.iterations + 1, self.zero)
-        for player in range(2):
-            self.sweeper.sweep(
-                player, (self.play[0], self.play[1]), UPDATE, step, self.regret[player], self.average[player]
-            )
-        self.iterations += 1
+    def _arrays(self, dtype: npt.DTypeLike) -> Pair:
+        return lanes_array(self.tree.rows[0], dtype), lanes_array(self.tree.rows[1], dtype)
 
-    def run(self, iterations: int, callback: Callable[[Solver], bool] | None = None) -> None:
-        """Iterate until `iterations` in all are done, or until `callback` (called after each) returns True."""
-        while self.iterations < iterations:
-            self.step()
-            if callback is not None and callback(self):
-                return
+    def step(self, iterations: int = 1) -> None:
+        """Iterate: both players' updates, `iterations` times."""
+        steps = [self.algorithm.step(self.iterations + 1 + i, self.zero) for i in range(iterations)]
+        self.sweeper.update(steps, self.play, self.regret, self.average)
+        self.iterations += iterations

@@ -51,6 +51,7 @@ _COMPILED = {"nogil": True, "error_model": "numpy", "_nrt": False}
 DECISION, TERMINAL, LAST_TRICK = 0, 1, 2  # kinds of node
 NO_CARDS, CARDS, LAST_CARDS, SPLIT = 0, 1, 2, 3  # what a decision's card actions lead to
 UPDATE, BEST, EXPECT = 0, 1, 2  # modes of a sweep
+DOWN, UP, BOTH, WAIT = 0, 1, 2, 3  # phases of a task
 
 # One node of a block's program.  Rows are rows of the scratch array, but for `row` and `row_other`, which are rows of
 # the acting (last trick: the answerer's) and of the other player's regrets, from the block's base.
@@ -182,6 +183,29 @@ def where_above(typingctx, x, bound, yes, no):
         return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[2], args[3])
 
     return yes(x, bound, yes, no), generate
+
+
+@intrinsic
+def _arrive(typingctx, gate):
+    """Atomically add 1 to gate[0]."""
+
+    def generate(context, builder, sig, args):
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        builder.atomic_rmw("add", data, ir.Constant(ir.IntType(64), 1), "seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(gate), generate
+
+
+@intrinsic
+def _arrived(typingctx, gate):
+    """Atomically read gate[0]."""
+
+    def generate(context, builder, sig, args):
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        return builder.load_atomic(data, "seq_cst", 8)
+
+    return types.int64(gate), generate
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -560,66 +584,86 @@ def _last_trick_leader(
 
 @njit(**_COMPILED)
 def sweep(
-    which, phase, blocks, left, sources, targets, ops, nodes, player, hands, circular, pay, play, regret, average,
-    top, scratch, step, mode,
+    tasks, steps, gate, threads, blocks, left, sources, targets, ops, nodes, hands, circular, pay, play, regret, average,
+    top, private, mode,
 ):  # fmt: skip
-    """Sweep the blocks `which`, in order; phase 0 goes down, 1 up, 2 both.
+    """Run one thread's tasks in order, once for each row of `steps`.
 
-    blocks: records of `solver.tree.BLOCK`; left[b, r, lane]: copies of r not played yet; sources[b, p, lane] =
-    (row, lane) in `top` of p's reach at the block's root, targets[b, lane] = (row, lane) in `top` where the updating
-    player's values go.  `scratch` may be `top` itself.
+    tasks: shape (tasks, 3): updating player, phase and block; phase DOWN goes down, UP goes up, BOTH does both, and
+    WAIT waits until all `threads` have come as far; gate: shape (1,), zero at the start, counts arrivals.
+    steps: shape (iterations, 2, 7), each player's Step.  By updating player p: blocks[p, b], nodes[p * half + i],
+    sources[p, b, q, lane] = (row, lane) in `top` of q's reach at the block's root, targets[p, b, lane] = (row, lane)
+    in `top` where the values go, pay[p].  left[b, r, lane]: copies of r not played yet at the root.  BOTH uses the
+    scratch array `private`, the other phases `top`.
     """
     ranks = hands.number.shape[2]
-    for b in which:
-        block = blocks[b]
-        if phase != 1:
-            for p in range(2):
-                size = hands.size[block.held[p]]
-                for lane in range(LANES):
-                    row = sources[b, p, lane, 0]
-                    column = sources[b, p, lane, 1]
-                    for h in range(size):
-                        scratch[block.reach[p] + h, lane] = top[row + h, column]
-            for r in range(ranks):
-                for lane in range(LANES):
-                    scratch[block.left_at + r, lane] = left[b, r, lane]
-        for at in range(block.ops[1 if phase == 1 else 0], block.ops[1 if phase == 0 else 2]):
-            i = ops[at] >> 1
-            node = nodes[i]
-            acting = node.player
-            if node.kind == TERMINAL:
-                if node.card >= 0:
-                    _play_card(nodes, i, ranks, scratch)
-                _terminal(nodes, i, hands, pay, scratch)
+    half = len(nodes) // 2
+    arrivals = 0
+    for t in range(len(steps)):
+        for task in range(len(tasks)):
+            player, phase, b = tasks[task, 0], tasks[task, 1], tasks[task, 2]
+            if phase == WAIT:
+                arrivals += threads
+                _arrive(gate)
+                while _arrived(gate) < arrivals:
+                    pass
                 continue
-            mine, other = (play[0], play[1]) if acting == 0 else (play[1], play[0])
-            base = block.base[acting]
-            if node.kind == LAST_TRICK:
-                if acting == player:
-                    _last_trick_answerer(
-                        nodes, i, ranks, circular, pay, mine, other, regret, average, base, block.base[1 - acting],
-                        scratch, step, mode,
-                    )  # fmt: skip
+            step = Step(
+                steps[t, player, 0], steps[t, player, 1], steps[t, player, 2], steps[t, player, 3],
+                steps[t, player, 4], steps[t, player, 5], steps[t, player, 6] != 0.0,
+            )  # fmt: skip
+            block = blocks[player, b]
+            scratch = private if phase == BOTH else top
+            mine_regret = regret[0] if player == 0 else regret[1]
+            mine_average = average[0] if player == 0 else average[1]
+            if phase != UP:
+                for q in range(2):
+                    size = hands.size[block.held[q]]
+                    for lane in range(LANES):
+                        row = sources[player, b, q, lane, 0]
+                        column = sources[player, b, q, lane, 1]
+                        for h in range(size):
+                            scratch[block.reach[q] + h, lane] = top[row + h, column]
+                for r in range(ranks):
+                    for lane in range(LANES):
+                        scratch[block.left_at + r, lane] = left[b, r, lane]
+            for at in range(block.ops[1 if phase == UP else 0], block.ops[1 if phase == DOWN else 2]):
+                i = player * half + (ops[at] >> 1)
+                node = nodes[i]
+                acting = node.player
+                if node.kind == TERMINAL:
+                    if node.card >= 0:
+                        _play_card(nodes, i, ranks, scratch)
+                    _terminal(nodes, i, hands, pay[player], scratch)
+                    continue
+                mine, other = (play[0], play[1]) if acting == 0 else (play[1], play[0])
+                base = block.base[acting]
+                if node.kind == LAST_TRICK:
+                    if acting == player:
+                        _last_trick_answerer(
+                            nodes, i, ranks, circular, pay[player], mine, other, mine_regret, mine_average, base,
+                            block.base[1 - acting], scratch, step, mode,
+                        )  # fmt: skip
+                    else:
+                        _last_trick_leader(
+                            nodes, i, ranks, circular, pay[player], mine, other, mine_regret, mine_average, base,
+                            block.base[1 - acting], scratch, step, mode,
+                        )  # fmt: skip
+                elif ops[at] & 1 == 0:
+                    if node.card >= 0:
+                        _play_card(nodes, i, ranks, scratch)
+                    _enter(nodes, i, player, hands, mine, mine_average, base, scratch, step, mode)
+                elif acting == player:
+                    _leave_own(nodes, i, hands, mine_regret, mine, base, scratch, step, mode)
                 else:
-                    _last_trick_leader(
-                        nodes, i, ranks, circular, pay, mine, other, regret, average, base, block.base[1 - acting],
-                        scratch, step, mode,
-                    )  # fmt: skip
-            elif ops[at] & 1 == 0:
-                if node.card >= 0:
-                    _play_card(nodes, i, ranks, scratch)
-                _enter(nodes, i, player, hands, mine, average, base, scratch, step, mode)
-            elif acting == player:
-                _leave_own(nodes, i, hands, regret, mine, base, scratch, step, mode)
-            else:
-                _leave_other(nodes, i, hands, scratch)
-        if phase != 0:
-            size = hands.size[block.held[player]]
-            for lane in range(block.lanes):
-                row = targets[b, lane, 0]
-                column = targets[b, lane, 1]
-                for h in range(size):
-                    top[row + h, column] = scratch[block.out + h, lane]
+                    _leave_other(nodes, i, hands, scratch)
+            if phase != DOWN:
+                size = hands.size[block.held[player]]
+                for lane in range(block.lanes):
+                    row = targets[player, b, lane, 0]
+                    column = targets[player, b, lane, 1]
+                    for h in range(size):
+                        top[row + h, column] = scratch[block.out + h, lane]
 
 
 @njit(**_COMPILED)

@@ -106,14 +106,12 @@ class Program:
 
 
 class Plan(NamedTuple):
-    """What the kernels need for one updating player: see `solver.kernels.sweep`."""
+    """What the kernels need, by updating player (first axis): see `solver.kernels.sweep`."""
 
     nodes: np.ndarray
     blocks: np.ndarray
     sources: Ints
     targets: Ints
-    priors: tuple[int, int]  # rows of `top` that hold the starting reaches, lane 0
-    result: int  # row of `top` that receives the values of the dealt hands, lane 0
     top_rows: int
     scratch_rows: int
 
@@ -181,7 +179,10 @@ class Tree:
                 f"more than the {MAX_ROWS * LANES:,} this solver takes: use fewer ranks or fewer stakes"
             )
         self.ops = np.array([op for program in self.programs for op in program.ops], np.int64)
-        self.plans = (self._plan(0), self._plan(1))
+        full = self.size(rules.hand_size)
+        # Rows of `top`, lane 0: zeros for idle lanes, the players' starting reaches, the values of the dealt hands.
+        self.idle, self.priors, self.result = 0, (full, 2 * full), 3 * full
+        self.plan = self._plan()
 
     def size(self, k: int) -> int:
         """Number of holdings of k cards."""
@@ -320,42 +321,45 @@ class Tree:
 
     # -- where things are ---------------------------------------------------------------------------------------------
 
-    def _plan(self, player: int) -> Plan:
-        """Number the scratch rows for the sweeps that update `player`."""
-        n, full = self.rules.n_ranks, self.size(self.rules.hand_size)
-        nodes = np.zeros(len(self.nodes), NODE)
-        blocks = np.zeros(len(self.blocks), BLOCK)
-        sources = np.zeros((len(self.blocks), 2, LANES, 2), np.int64)  # row 0 on: zeros, for idle lanes
-        targets = np.zeros((len(self.blocks), LANES, 2), np.int64)
-        priors, result = (full, 2 * full), 3 * full
-        top, scratch = 4 * full, 0
+    def _plan(self) -> Plan:
+        """Number the scratch rows for the sweeps that update either player."""
+        nodes = np.zeros((2, len(self.nodes)), NODE)
+        blocks = np.zeros((2, len(self.blocks)), BLOCK)
+        sources = np.zeros((2, len(self.blocks), 2, LANES, 2), np.int64)
+        sources[..., 0] = self.idle
+        targets = np.zeros((2, len(self.blocks), LANES, 2), np.int64)
+        top_rows = scratch_rows = 0
         ops_at = np.cumsum([0] + [len(program.ops) for program in self.programs])
-        placed: dict[int, np.ndarray] = {}  # program -> its root's BLOCK record
-        for b, block in enumerate(self.blocks):
-            program = self.programs[block.program]
-            if block.program not in placed:
-                root = np.zeros((), BLOCK)
-                used = self._place(program, player, nodes, root, 0 if program.shared else top)
-                top, scratch = (top, max(scratch, used)) if program.shared else (used, scratch)
-                placed[block.program] = root
-            record = placed[block.program].copy()
-            record["base"], record["lanes"] = self.bases[b], len(block.histories)
-            first, stop = ops_at[block.program], ops_at[block.program + 1]
-            # A program with SPLIT nodes goes down, then its children are swept, then it goes up.
-            down = len(program.ops) if program.shared else sum(1 for op in program.ops if op % 2 == 0)
-            record["ops"] = (first, first + down, stop)
-            blocks[b] = record
-            self._wire(block, player, nodes, priors, result, sources[b], targets[b])
-        return Plan(nodes, blocks, sources, targets, priors, result, top, scratch)
+        for player in range(2):
+            top = self.result + self.size(self.rules.hand_size)
+            placed: dict[int, np.ndarray] = {}  # program -> its root's BLOCK record
+            for b, block in enumerate(self.blocks):
+                program = self.programs[block.program]
+                if block.program not in placed:
+                    root = np.zeros((), BLOCK)
+                    used = self._place(program, player, nodes[player], root, 0 if program.shared else top)
+                    if program.shared:
+                        scratch_rows = max(scratch_rows, used)
+                    else:
+                        top = used
+                    first, stop = ops_at[block.program], ops_at[block.program + 1]
+                    # A program with SPLIT nodes goes down, then its children are swept, then it goes up.
+                    down = len(program.ops) if program.shared else sum(1 for op in program.ops if op % 2 == 0)
+                    root["ops"] = (first, first + down, stop)
+                    placed[block.program] = root
+                blocks[player, b] = placed[block.program]
+                blocks[player, b]["base"], blocks[player, b]["lanes"] = self.bases[b], len(block.histories)
+                self._wire(block, player, nodes[player], sources[player, b], targets[player, b])
+            top_rows = max(top_rows, top)
+        return Plan(nodes.ravel(), blocks, sources, targets, top_rows, scratch_rows)
 
     def _wire(
-        self, block: Block, player: int, nodes: np.ndarray, priors: tuple[int, int], result: int,
-        sources: Ints, targets: Ints,
-    ) -> None:  # fmt: skip
+        self, block: Block, player: int, nodes: np.ndarray, sources: Ints, targets: Ints
+    ) -> None:
         """Where each lane's reaches come from, and where its values go."""
         for lane, history in enumerate(block.histories):
             if block.origin is None:
-                sources[0, lane], sources[1, lane], targets[lane] = (priors[0], 0), (priors[1], 0), (result, 0)
+                sources[:, lane], targets[lane] = [(self.priors[0], 0), (self.priors[1], 0)], (self.result, 0)
                 continue
             i = block.origin[1]
             split, record = self.nodes[i], nodes[i]
