@@ -101,8 +101,23 @@ class Program:
     start: int
     stop: int
     rows: tuple[int, int]
+    states: tuple[list[int], list[int]]  # each player's information states in order of their rows: how many actions
     ops: list[int]
     shared: bool  # one scratch area for all its blocks, used again by every sibling
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A program while it is built."""
+
+    rows: list[int] = field(default_factory=lambda: [0, 0])
+    states: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+    ops: list[int] = field(default_factory=list)
+
+    def add(self, player: int, states: list[int]) -> None:
+        """More information states of a player, by their numbers of actions."""
+        self.states[player].extend(states)
+        self.rows[player] += sum(states)
 
 
 class Plan(NamedTuple):
@@ -178,6 +193,9 @@ class Tree:
                 f"the tree of {rules.name!r} has {sum(self.rows) * LANES:,} regrets, "
                 f"more than the {MAX_ROWS * LANES:,} this solver takes: use fewer ranks or fewer stakes"
             )
+        sizes = [np.array([a for b in self.blocks for a in self.programs[b.program].states[p]], np.int64) for p in (0, 1)]
+        # For each player the information states in order: first rows, and numbers of actions.
+        self.states = tuple((size.cumsum() - size, size) for size in sizes)
         self.ops = np.array([op for program in self.programs for op in program.ops], np.int64)
         full = self.size(rules.hand_size)
         # Rows of `top`, lane 0: zeros for idle lanes, the players' starting reaches, the values of the dealt hands.
@@ -222,11 +240,12 @@ class Tree:
     ) -> list[int]:
         """A program from `spot`, and its blocks; returns their numbers."""
         start = len(self.nodes)
-        rows, ops = [0, 0], list[int]()
-        self._grow(spot, Node(-1, spot, -1, -1, -1), split, rows, ops)
+        new = _Growing()
+        self._grow(spot, Node(-1, spot, -1, -1, -1), split, new)
         if split:  # first all the way down, then the blocks of the cards, then up
-            ops.sort(key=lambda op: op % 2)
-        self.programs.append(Program(start, len(self.nodes), (rows[0], rows[1]), ops, shared=not split))
+            new.ops.sort(key=lambda op: op % 2)
+        rows = new.rows[0], new.rows[1]
+        self.programs.append(Program(start, len(self.nodes), rows, new.states, new.ops, shared=not split))
         added = []
         for at in range(0, len(histories), LANES):
             added.append(len(self.blocks))
@@ -243,56 +262,56 @@ class Tree:
         held[spot.player] -= 1
         return spot._replace(held=(held[0], held[1]), player=1 - spot.player, led=card)
 
-    def _grow(self, spot: Spot, above: Node, split: bool, rows: list[int], ops: list[int]) -> int:
+    def _grow(self, spot: Spot, above: Node, split: bool, new: _Growing) -> int:
         """Add the node where `spot.player` is to move, or the end if the hand is over, and all below it."""
         winner = hand_winner(self.rules, spot.results)
         if winner is not None:
             side = winner if winner >= 0 else NOBODY
-            return self._put(Node(TERMINAL, spot, -1, above.parent, above.edge, above.card, winner=side), ops)
+            return self._put(Node(TERMINAL, spot, -1, above.parent, above.edge, above.card, winner=side), new)
         me = spot.player
         may_raise = spot.level + 1 < len(self.rules.ladder) and spot.raiser != me
-        turn = self._decide(spot, me, above, ("raise",) if may_raise else (), True, split, rows, ops)
+        turn = self._decide(spot, me, above, ("raise",) if may_raise else (), True, split, new)
         if may_raise:
             answer = self._decide(
-                spot, 1 - me, Node(-1, spot, -1, turn, 0), ("accept", "refuse"), False, split, rows, ops
+                spot, 1 - me, Node(-1, spot, -1, turn, 0), ("accept", "refuse"), False, split, new
             )
             raised = spot._replace(level=spot.level + 1, raiser=me)
-            play = self._decide(raised, me, Node(-1, spot, -1, answer, 0), (), True, split, rows, ops)
-            self._cards(play, split, rows, ops)
-            ops.append(2 * play + 1)
-            self._put(Node(TERMINAL, spot, -1, answer, 1, winner=me), ops)
-            ops.append(2 * answer + 1)
-        self._cards(turn, split, rows, ops)
-        ops.append(2 * turn + 1)
+            play = self._decide(raised, me, Node(-1, spot, -1, answer, 0), (), True, split, new)
+            self._cards(play, split, new)
+            new.ops.append(2 * play + 1)
+            self._put(Node(TERMINAL, spot, -1, answer, 1, winner=me), new)
+            new.ops.append(2 * answer + 1)
+        self._cards(turn, split, new)
+        new.ops.append(2 * turn + 1)
         return turn
 
-    def _put(self, node: Node, ops: list[int]) -> int:
+    def _put(self, node: Node, new: _Growing) -> int:
         self.nodes.append(node)
         number = len(self.nodes) - 1
         if node.parent >= 0:
             self.nodes[node.parent].children[node.edge] = number
-        ops.append(2 * number)
+        new.ops.append(2 * number)
         return number
 
     def _decide(
         self, spot: Spot, player: int, above: Node, words: tuple[str, ...], plays: bool, split: bool,
-        rows: list[int], ops: list[int],
+        new: _Growing,
     ) -> int:  # fmt: skip
-        node = Node(DECISION, spot, player, above.parent, above.edge, above.card, words, row=rows[player])
+        node = Node(DECISION, spot, player, above.parent, above.edge, above.card, words, row=new.rows[player])
         k = spot.held[player]
         if plays:
             last = self.reduced and spot.held == (1, 1) and spot.led == -1
             node.cards = SPLIT if split else LAST_CARDS if last else CARDS
-        rows[player] += self.action_rows(node, k)
-        return self._put(node, ops)
+        new.add(player, self._states(node, k))
+        return self._put(node, new)
 
-    def action_rows(self, node: Node, k: int) -> int:
-        """Rows of one decision: an action each, none for a holding without a choice."""
+    def _states(self, node: Node, k: int) -> list[int]:
+        """Actions of each holding at a decision, which has a row for each; without a choice there is none."""
         plays = self.holdings.distinct[k, : self.size(k)] if node.cards != NO_CARDS else np.zeros(self.size(k), int)
         actions = plays + len(node.words)
-        return int(actions[actions > 1].sum())
+        return [int(a) for a in actions[actions > 1]]
 
-    def _cards(self, parent: int, split: bool, rows: list[int], ops: list[int]) -> None:
+    def _cards(self, parent: int, split: bool, new: _Growing) -> None:
         """All that follows when `parent` plays a card."""
         node = self.nodes[parent]
         spot, edge = node.spot, len(node.words)
@@ -304,11 +323,11 @@ class Tree:
             tied = hand_winner(self.rules, (*spot.results, 0))
             ties = 2 if tied == -1 else (0 if tied == answerer else 1)
             last = Node(LAST_TRICK, spot, answerer, parent, edge, ties=ties, raise_legal=legal)
-            last.row, last.row_other = rows[answerer], rows[spot.player]
+            last.row, last.row_other = new.rows[answerer], new.rows[spot.player]
             if legal:
-                rows[answerer] += 2 * (3 if ties == 2 else 2) * self.rules.n_ranks
-                rows[spot.player] += 2 * self.rules.n_ranks
-            self._put(last, ops)
+                new.add(answerer, [2] * ((3 if ties == 2 else 2) * self.rules.n_ranks))
+                new.add(spot.player, [2] * self.rules.n_ranks)
+            self._put(last, new)
             return
         for c in range(self.rules.n_ranks):
             after = self._after_card(spot, c)
@@ -317,7 +336,7 @@ class Tree:
                 result = lead if after.player == 0 else -lead
                 winner = after.player if lead >= 0 else spot.player
                 after = after._replace(led=-1, results=(*spot.results, result), player=winner)
-            self._grow(after, Node(-1, spot, -1, parent, edge + c, c), split, rows, ops)
+            self._grow(after, Node(-1, spot, -1, parent, edge + c, c), split, new)
 
     # -- where things are ---------------------------------------------------------------------------------------------
 
@@ -436,7 +455,7 @@ class Tree:
                 plays = n if node.cards != NO_CARDS else 0
                 record["child_reach"] = take(offers * self.size(k) + plays * rest)
                 if me == player:
-                    record["sigma"] = take(self.action_rows(node, k))
+                    record["sigma"] = take(sum(self._states(node, k)))
                     record["slots"] = take(offers * self.size(k) + plays * rest)
                 else:
                     cards = {NO_CARDS: 0, LAST_CARDS: 1}.get(node.cards, n)

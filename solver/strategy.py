@@ -1,0 +1,205 @@
+"""Strategies: where a line of play lies in the tree, and what a strategy does there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from games.cards import hands
+from games.rules import ACCEPT, RAISE, REFUSE
+from solver.best_response import Evaluation, evaluate
+from solver.cfr import Floats, Pair, Payoffs, Solver, lanes_array
+from solver.kernels import LAST_CARDS, LAST_TRICK, NO_CARDS, SPLIT, TERMINAL
+from solver.tree import Tree
+
+
+class LineError(ValueError):
+    """A line that the game does not have, or that ends the hand."""
+
+
+class Position(NamedTuple):
+    """A public decision: a block's lane, and a node of its program.
+
+    In the last trick, which is one node, `led` is the card led to it and `stage` the decision: 0 the answerer's turn,
+    1 the leader's answer to his raise, 2 the answerer's card after it was accepted.
+    """
+
+    block: int
+    lane: int
+    node: int
+    led: int = -1
+    stage: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One public decision and what a strategy does there.
+
+    player: the seat to act; actions: public words, then one rank each (all ranks, if a card may be played); holdings:
+    shape (H, k), the cards he may have left; legal: shape (H, A); probabilities: shape (H, A), 0 where not legal.
+    """
+
+    player: int
+    actions: tuple[str, ...]
+    holdings: npt.NDArray[np.int8]
+    legal: npt.NDArray[np.bool_]
+    probabilities: npt.NDArray[np.float64]
+
+
+def root(tree: Tree) -> Position:
+    """The leader's first decision."""
+    return Position(0, 0, tree.programs[tree.blocks[0].program].start)
+
+
+def actions(tree: Tree, position: Position) -> tuple[int, tuple[str, ...], bool]:
+    """Who acts at a position, the public actions, and whether a card may be played."""
+    node = tree.nodes[position.node]
+    if node.kind != LAST_TRICK:
+        return node.player, node.words, node.cards != NO_CARDS
+    if position.stage == 1:
+        return 1 - node.player, (ACCEPT, REFUSE), False
+    return node.player, (RAISE,) if node.raise_legal and position.stage == 0 else (), True
+
+
+def child(tree: Tree, position: Position, action: str) -> Position | None:
+    """The decision that follows an action, None at the end of the hand.  Raises LineError."""
+    _, words, cards = actions(tree, position)
+    ranks = tree.rules.ranks
+    if action not in words and not (cards and action in ranks):
+        legal = (*words, *(ranks if cards else ()))
+        raise LineError(f"{action!r} is not possible there; possible are {', '.join(legal)}")
+    node = tree.nodes[position.node]
+    if node.kind == LAST_TRICK:
+        if action == RAISE:
+            return position._replace(stage=1)
+        return position._replace(stage=2) if action == ACCEPT else None
+    if action in words:
+        return _settle(tree, position._replace(node=node.children[words.index(action)]))
+    card = ranks.index(action)
+    if node.cards == SPLIT:
+        block, lane = tree.entry[position.node, position.lane, card]
+        return _settle(tree, Position(block, lane, tree.programs[tree.blocks[block].program].start))
+    if node.cards == LAST_CARDS:
+        return position._replace(node=node.children[len(words)], led=card)
+    return _settle(tree, position._replace(node=node.children[len(words) + card]))
+
+
+def _settle(tree: Tree, position: Position) -> Position | None:
+    return None if tree.nodes[position.node].kind == TERMINAL else position
+
+
+def find(tree: Tree, line: tuple[str, ...]) -> Position:
+    """The decision after a line of actions.  Raises LineError, also when the line ends the hand."""
+    position = root(tree)
+    for i, action in enumerate(line):
+        after = child(tree, position, action)
+        if after is None:
+            raise LineError(f"the hand is over after {' '.join(line[: i + 1])!r}: nobody has a decision")
+        position = after
+    return position
+
+
+def rows_at(tree: Tree, position: Position, arrays: Pair) -> Decision:
+    """What two arrays of shape (tree.rows[p], LANES) hold for a decision, in place of probabilities.
+
+    A holding with a single action has 1 there: it has no row.
+    """
+    node = tree.nodes[position.node]
+    player, words, cards = actions(tree, position)
+    rules = tree.rules
+    base = tree.bases[position.block]
+    column = arrays[player][:, position.lane]
+    if node.kind == LAST_TRICK:
+        return _last_trick(tree, position, player, words, cards, column)
+    k = node.spot.held[player]
+    held = hands(rules.n_ranks, k, rules.copies)
+    legal = np.zeros((len(held), len(words) + (rules.n_ranks if cards else 0)), bool)
+    legal[:, : len(words)] = True
+    if cards:
+        np.put_along_axis(legal, len(words) + held.astype(np.int64), True, axis=1)
+    table = legal.astype(np.float64)
+    choice = legal.sum(axis=1) > 1
+    row = int(base[player]) + node.row
+    table[legal & choice[:, None]] = column[row : row + int(legal[choice].sum())]
+    return Decision(player, _labels(tree, words, cards), held, legal, table)
+
+
+def _labels(tree: Tree, words: tuple[str, ...], cards: bool) -> tuple[str, ...]:
+    return (*words, *(tree.rules.ranks if cards else ()))
+
+
+def _last_trick(
+    tree: Tree, position: Position, player: int, words: tuple[str, ...], cards: bool, column: Floats
+) -> Decision:
+    node, rules = tree.nodes[position.node], tree.rules
+    n, c = rules.n_ranks, position.led
+    bases = tree.bases[position.block]
+    labels = _labels(tree, words, cards)
+    if position.stage == 1:  # the leader has no card left
+        row = int(bases[player]) + node.row_other + 2 * c
+        answer = column[row : row + 2].astype(np.float64)[None]
+        return Decision(player, labels, np.zeros((1, 0), np.int8), np.ones((1, 2), bool), answer)
+    legal = np.concatenate([np.ones((n, len(words)), bool), np.eye(n, dtype=bool)], axis=1)
+    table = legal.astype(np.float64)
+    if words:
+        classes = 3 if node.ties == 2 else 2
+        row = int(bases[player]) + node.row + 2 * classes * c
+        of = np.array([{1: 1, -1: 0, 0: node.ties}[rules.trick_winner(c, x)] for x in range(n)])
+        table[:, 0] = column[row + 2 * of]
+        table[range(n), 1 + np.arange(n)] = column[row + 2 * of + 1]
+    return Decision(player, labels, np.arange(n, dtype=np.int8)[:, None], legal, table)
+
+
+class Strategy:
+    """A strategy for both players.
+
+    probabilities[p]: float64, shape (tree.rows[p], LANES), those of one information state add up to 1.
+    """
+
+    def __init__(self, tree: Tree, payoffs: Payoffs, probabilities: Pair) -> None:
+        self.tree = tree
+        self.payoffs = payoffs
+        self.probabilities = probabilities
+
+    @classmethod
+    def uniform(cls, tree: Tree, payoffs: Payoffs | None = None) -> Strategy:
+        """Equal weight on every legal action of a decision."""
+        zeros = lanes_array(tree.rows[0], np.float64), lanes_array(tree.rows[1], np.float64)
+        return cls(tree, payoffs or Payoffs.points(tree.rules), _normalised(tree, zeros, zeros))
+
+    @classmethod
+    def of(cls, solver: Solver) -> Strategy:
+        """A solver's average strategy.
+
+        Where the average is empty, because its owner never plays that far, it is the current strategy: CFR goes on
+        adapting that to the other player.
+        """
+        return cls(solver.tree, solver.payoffs, _normalised(solver.tree, solver.average, solver.play))
+
+    def evaluate(self, threads: int = 1) -> Evaluation:
+        """Exact values and best responses."""
+        return evaluate(self.tree, self.payoffs, self.probabilities, threads)
+
+    def at(self, line: tuple[str, ...]) -> Decision:
+        """The decision after a line of actions.  Raises LineError."""
+        return rows_at(self.tree, find(self.tree, line), self.probabilities)
+
+
+def _normalised(tree: Tree, weights: Pair, otherwise: Pair) -> Pair:
+    """Probabilities in proportion to `weights`, else to the positive part of `otherwise`, else uniform."""
+
+    def normal(p: int) -> npt.NDArray[np.float64]:
+        starts, sizes = tree.states[p]
+        result = lanes_array(tree.rows[p], np.float64)
+        result += 1.0 / np.repeat(sizes, sizes)[:, None]
+        for array in (otherwise[p], weights[p]):
+            positive = np.maximum(array, 0, dtype=np.float64)
+            total = np.add.reduceat(positive, starts, axis=0) if len(starts) else positive
+            share = np.repeat(total, sizes, axis=0)
+            np.divide(positive, share, out=result, where=share > 0)
+        return result
+
+    return normal(0), normal(1)
