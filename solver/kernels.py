@@ -35,6 +35,7 @@ is matched to: regrets, predicted regrets, or the average.
 """
 
 import operator
+import os
 from collections import namedtuple
 
 import numpy as np
@@ -52,6 +53,7 @@ DECISION, TERMINAL, LAST_TRICK = 0, 1, 2  # kinds of node
 NO_CARDS, CARDS, LAST_CARDS, SPLIT = 0, 1, 2, 3  # what a decision's card actions lead to
 UPDATE, BEST, EXPECT = 0, 1, 2  # modes of a sweep
 DOWN, UP, BOTH, WAIT = 0, 1, 2, 3  # phases of a task
+SPINS = 2000  # looks at the gate before a waiting thread offers its core
 
 # One node of a block's program.  Rows are rows of the scratch array, but for `row` and `row_other`, which are rows of
 # the acting (last trick: the answerer's) and of the other player's regrets, from the block's base.
@@ -59,9 +61,10 @@ NODE = np.dtype(
     [
         (name, np.int32)
         for name in (
-            "kind player held other_held offers cards level winner ties raise_legal row row_other "
-            "reach other_reach child_reach sigma slots out left left_from card work"
-        ).split()
+            *("kind", "player", "held", "other_held", "offers", "cards", "level", "winner", "ties", "raise_legal"),
+            *("row", "row_other", "reach", "other_reach", "child_reach", "sigma", "slots", "out", "left", "left_from"),
+            *("card", "work"),
+        )
     ]
 )
 
@@ -183,6 +186,10 @@ def where_above(typingctx, x, bound, yes, no):
         return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[2], args[3])
 
     return yes(x, bound, yes, no), generate
+
+
+# Windows waits by spinning alone.
+_yield = types.ExternalFunction("sched_yield" if os.name == "posix" else "_getpid", types.int32())
 
 
 @intrinsic
@@ -492,10 +499,7 @@ def _last_trick_answerer(
                 played = value
                 raised = accept * splat(scratch, pay[level + 1, winner]) + refuse
                 p_raise, p_play = _pair(play, row, scratch, zero)
-                if mode == BEST:
-                    value = larger(raised, played)
-                else:
-                    value = raised * p_raise + played * p_play
+                value = larger(raised, played) if mode == BEST else raised * p_raise + played * p_play
                 if mode == UPDATE:
                     tied = larger(load(scratch, left + c) - one, none) * load(scratch, own + c)
                     mass = weight * _class_reach(
@@ -584,8 +588,8 @@ def _last_trick_leader(
 
 @njit(**_COMPILED)
 def sweep(
-    tasks, steps, gate, threads, blocks, left, sources, targets, ops, nodes, hands, circular, pay, play, regret, average,
-    top, private, mode,
+    tasks, steps, gate, threads, blocks, left, sources, targets, ops, nodes, hands, circular, pay, play, regret,
+    average, top, private, mode,
 ):  # fmt: skip
     """Run one thread's tasks in order, once for each row of `steps`.
 
@@ -605,8 +609,11 @@ def sweep(
             if phase == WAIT:
                 arrivals += threads
                 _arrive(gate)
+                spins = 0
                 while _arrived(gate) < arrivals:
-                    pass
+                    spins += 1
+                    if spins > SPINS:  # the other thread may need this core
+                        _yield()
                 continue
             step = Step(
                 steps[t, player, 0], steps[t, player, 1], steps[t, player, 2], steps[t, player, 3],

@@ -347,10 +347,10 @@ class Tree:
         sources = np.zeros((2, len(self.blocks), 2, LANES, 2), np.int64)
         sources[..., 0] = self.idle
         targets = np.zeros((2, len(self.blocks), LANES, 2), np.int64)
-        top_rows = scratch_rows = 0
+        scratch_rows = 0
+        top = self.result + self.size(self.rules.hand_size)  # each player has his own rows: idle lanes stay 0
         ops_at = np.cumsum([0] + [len(program.ops) for program in self.programs])
         for player in range(2):
-            top = self.result + self.size(self.rules.hand_size)
             placed: dict[int, np.ndarray] = {}  # program -> its root's BLOCK record
             for b, block in enumerate(self.blocks):
                 program = self.programs[block.program]
@@ -369,8 +369,7 @@ class Tree:
                 blocks[player, b] = placed[block.program]
                 blocks[player, b]["base"], blocks[player, b]["lanes"] = self.bases[b], len(block.histories)
                 self._wire(block, player, nodes[player], sources[player, b], targets[player, b])
-            top_rows = max(top_rows, top)
-        return Plan(nodes.ravel(), blocks, sources, targets, top_rows, scratch_rows)
+        return Plan(nodes.ravel(), blocks, sources, targets, top, scratch_rows)
 
     def _wire(
         self, block: Block, player: int, nodes: np.ndarray, sources: Ints, targets: Ints

@@ -1,0 +1,296 @@
+"""Strategy files and checkpoints: safetensors with one JSON header, written atomically, read with suspicion.
+
+A strategy file has a tensor ``player0`` and ``player1`` each: for every information state, in the order of the tree
+(blocks, lanes, states), the probabilities of all actions but the last, which has what is missing to 1.  Stored as
+uint16 (1/65535 steps) or float32.  The metadata has one entry, ``header``: the JSON text of `Header`'s fields.
+Nothing in a file depends on when or where it was made: the same run writes the same bytes.
+
+A checkpoint has the solver's arrays themselves (``regret0`` ...), from which a run goes on bit by bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from games.rules import Rules, RulesError, shown
+from solver import __version__
+from solver.best_response import Evaluation
+from solver.cfr import Algorithm, Pair, Payoffs, Solver, lanes_array
+from solver.strategy import Strategy
+from solver.tree import Tree
+
+STRATEGY, CHECKPOINT = "le-truc strategy", "le-truc checkpoint"
+VERSION = "1.0"  # readers refuse another major number
+STORING_LOSS = 1.05  # 16 bits may cost this factor of exploitability, else 32 are used
+
+
+class StorageError(ValueError):
+    """A file that is not a usable strategy or checkpoint; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a strategy file says of itself; values as read back from its own probabilities, in `unit`."""
+
+    format: str
+    version: str
+    rules: str  # TOML
+    rules_hash: str
+    tree_hash: str
+    payoffs: dict[str, Any]
+    score: str | None  # "L-D", or null for a hand valued in points
+    algorithm: dict[str, Any]
+    iterations: int
+    value: float
+    best_response: list[float]
+    nash_conv: float
+    unit: str
+    packages: dict[str, str]
+    checksum: str = ""  # SHA-256 of the tensors and of this header without it
+
+
+def packages() -> dict[str, str]:
+    """The versions that a rerun needs for the same bits."""
+    return {"le-truc": __version__, "numba": numba.__version__, "numpy": np.__version__, "python": platform.python_version()}
+
+
+def tree_hash(tree: Tree) -> str:
+    """SHA-256 of the order in which a tree keeps its information states."""
+    digest = hashlib.sha256(json.dumps([block.histories for block in tree.blocks]).encode())
+    for _, sizes in tree.states:
+        digest.update(sizes.astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+def _stored(tree: Tree, player: int) -> tuple[npt.NDArray[np.bool_], list[tuple[int, int, int]]]:
+    """Which of a player's rows are stored (all but each state's last), and for each block first row, end and lanes."""
+    starts, sizes = tree.states[player]
+    kept = np.ones(tree.rows[player], bool)
+    kept[starts + sizes - 1] = False
+    ends = np.append(tree.bases[1:, player], tree.rows[player])
+    spans = [(int(a), int(b), len(block.histories)) for a, b, block in zip(tree.bases[:, player], ends, tree.blocks, strict=True)]
+    return kept, spans
+
+
+def quantised(tree: Tree, player: int, probabilities: npt.NDArray[Any], bits: int) -> npt.NDArray[Any]:
+    """The tensor of a player's probabilities (shape (rows, LANES)), in 16 or 32 bits.
+
+    In 16 bits the shares of one information state are rounded so that they add up exactly (largest remainders).
+    """
+    kept, spans = _stored(tree, player)
+    if bits == 32:
+        table = probabilities.astype(np.float32)
+    else:
+        starts, sizes = tree.states[player]
+        table = np.floor(probabilities * 65535)
+        rest = probabilities * 65535 - table
+        for size in np.unique(sizes):
+            rows = (starts[sizes == size][:, None] + np.arange(size)).ravel()
+            shape = (-1, int(size), probabilities.shape[1])
+            whole, part = table[rows].reshape(shape), rest[rows].reshape(shape)
+            missing = 65535 - whole.sum(axis=1, keepdims=True)
+            rank = np.argsort(np.argsort(-part, axis=1, kind="stable"), axis=1, kind="stable")
+            table[rows] = (whole + (rank < missing)).reshape(-1, shape[2])
+        table = table.astype(np.uint16)
+    return np.concatenate([table[a:b][kept[a:b], :lanes].T.ravel() for a, b, lanes in spans])
+
+
+def restored(tree: Tree, player: int, tensor: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The inverse of `quantised`: shape (rows, LANES).  Raises StorageError for what cannot be probabilities."""
+    kept, spans = _stored(tree, player)
+    wanted = sum(int(kept[a:b].sum()) * lanes for a, b, lanes in spans)
+    if tensor.shape != (wanted,) or tensor.dtype not in (np.uint16, np.float32):
+        raise StorageError(
+            f"tensor player{player} is {tensor.dtype} {tensor.shape}, but this game's is uint16 or float32 ({wanted},)"
+        )
+    numbers = tensor.astype(np.float64)
+    if tensor.dtype == np.uint16:
+        numbers /= 65535
+    if not np.all((numbers >= 0) & (numbers <= 1)):
+        raise StorageError(f"tensor player{player} has numbers that are no probabilities")
+    table = lanes_array(tree.rows[player], np.float64)
+    at = 0
+    for a, b, lanes in spans:
+        rows = a + np.flatnonzero(kept[a:b])
+        table[rows, :lanes] = numbers[at : at + len(rows) * lanes].reshape(lanes, len(rows)).T
+        at += len(rows) * lanes
+    starts, sizes = tree.states[player]
+    if len(starts):
+        given = np.add.reduceat(table, starts, axis=0)
+        if given.max() > 1 + 1e-6:
+            raise StorageError(f"tensor player{player} has probabilities that add up to {given.max():.6g}, more than 1")
+        table[starts + sizes - 1] = np.maximum(1 - given, 0)
+    return table
+
+
+def save_strategy(
+    path: Path, strategy: Strategy, algorithm: Algorithm, iterations: int, score: str | None = None, threads: int = 1
+) -> Evaluation:
+    """Write a strategy file, in 16 bits unless that costs more than 5 % of exploitability; returns the evaluation of
+    the strategy as stored.  Raises OSError."""
+    tree, payoffs = strategy.tree, strategy.payoffs
+    limit = strategy.evaluate(threads).exploitability * STORING_LOSS
+    for bits in (16, 32):
+        tensors = {f"player{p}": quantised(tree, p, strategy.probabilities[p], bits) for p in range(2)}
+        stored = (restored(tree, 0, tensors["player0"]), restored(tree, 1, tensors["player1"]))
+        result = Strategy(tree, payoffs, stored).evaluate(threads)
+        if result.exploitability <= limit:
+            break
+    header = Header(
+        format=STRATEGY,
+        version=VERSION,
+        rules=tree.rules.to_toml(),
+        rules_hash=tree.rules.hash,
+        tree_hash=tree_hash(tree),
+        payoffs=asdict(payoffs),
+        score=score,
+        algorithm=asdict(algorithm),
+        iterations=iterations,
+        value=result.value,
+        best_response=list(result.best_response),
+        nash_conv=result.nash_conv,
+        unit=payoffs.unit,
+        packages=packages(),
+    )
+    _write(path, tensors, asdict(header))
+    return result
+
+
+def load_strategy(path: Path) -> tuple[Strategy, Header]:
+    """Read a strategy file.  Raises StorageError."""
+    tensors, fields = _read(path, STRATEGY)
+    try:
+        header = Header(**fields)
+    except TypeError as error:
+        raise StorageError(f"{path}: the header does not have the fields of version {VERSION}") from error
+    tree, payoffs = _game(path, fields)
+    try:
+        probabilities = (restored(tree, 0, tensors["player0"]), restored(tree, 1, tensors["player1"]))
+    except KeyError as error:
+        raise StorageError(f"{path}: the tensor {error} is missing") from error
+    except StorageError as error:
+        raise StorageError(f"{path}: {error}") from error
+    return Strategy(tree, payoffs, probabilities), header
+
+
+def save_checkpoint(path: Path, solver: Solver, extra: dict[str, Any]) -> None:
+    """Write a solver's whole state; `extra` is kept with it.  Raises OSError."""
+    tensors = {f"{name}{p}": array for name, pair in _state(solver).items() for p, array in enumerate(pair)}
+    fields = {
+        "format": CHECKPOINT,
+        "version": VERSION,
+        "rules": solver.tree.rules.to_toml(),
+        "rules_hash": solver.tree.rules.hash,
+        "tree_hash": tree_hash(solver.tree),
+        "payoffs": asdict(solver.payoffs),
+        "algorithm": asdict(solver.algorithm),
+        "zero": solver.zero,
+        "iterations": solver.iterations,
+        "extra": extra,
+    }
+    _write(path, tensors, fields)
+
+
+def load_checkpoint(path: Path, threads: int = 1) -> tuple[Solver, dict[str, Any]]:
+    """A solver as it was, and what was kept with it.  Raises StorageError."""
+    tensors, fields = _read(path, CHECKPOINT)
+    tree, payoffs = _game(path, fields)
+    try:
+        algorithm = Algorithm(**fields["algorithm"])
+        solver = Solver(tree, payoffs, algorithm, threads, tensors["regret0"].dtype, fields["zero"])
+        solver.iterations = int(fields["iterations"])
+        for name, pair in _state(solver).items():
+            for p, array in enumerate(pair):
+                array[:] = tensors[f"{name}{p}"]
+        extra: dict[str, Any] = fields["extra"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{path}: not a complete checkpoint ({error})") from error
+    return solver, extra
+
+
+def _state(solver: Solver) -> dict[str, Pair]:
+    state = {"regret": solver.regret, "average": solver.average}
+    return state | {"play": solver.play} if solver.algorithm.predictive else state
+
+
+def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
+    """The tree and payoffs that a header names, if they are what it was made for."""
+    try:
+        rules = Rules.from_toml(fields["rules"], "its rules")
+        stated = fields["payoffs"]
+        payoffs = Payoffs(tuple(stated["win0"]), tuple(stated["win1"]), stated["tie"], stated["unit"])
+    except (KeyError, TypeError, RulesError) as error:
+        raise StorageError(f"{path}: the header describes no game ({error})") from error
+    if rules.hash != fields["rules_hash"]:
+        raise StorageError(f"{path}: made for rules {fields['rules_hash'][:12]}, but its rules are {rules.hash[:12]} here")
+    tree = Tree(rules)
+    if tree_hash(tree) != fields["tree_hash"]:
+        raise StorageError(f"{path}: made for another order of the information states than this version's")
+    return tree, payoffs
+
+
+def _checksum(tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps({**fields, "checksum": ""}, sort_keys=True).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())
+        digest.update(np.ascontiguousarray(tensors[name]).data)
+    return digest.hexdigest()
+
+
+def _write(path: Path, tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> None:
+    fields = {**fields, "checksum": _checksum(tensors, fields)}
+    write_atomically(path, save_tensors(tensors, {"header": json.dumps(fields, sort_keys=True)}))
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file as a whole or not at all, whatever happens meanwhile.  Raises OSError."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _read(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """A file's tensors and header, if every byte is as it was written."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror or error}") from error
+    try:
+        tensors = load_tensors(content)
+        size = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+        fields = json.loads(metadata["header"])
+        if fields["format"] != kind:
+            raise StorageError(f"{path}: a {shown(fields['format'])} file, not a {kind}")
+        if str(fields["version"]).split(".")[0] != VERSION.split(".")[0]:
+            raise StorageError(f"{path}: format version {shown(fields['version'])}, this program reads {VERSION}")
+        whole = fields["checksum"] == _checksum(tensors, fields) and content == save_tensors(tensors, metadata)
+    except StorageError:
+        raise
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StorageError(f"{path}: not a {kind} file, or damaged") from error
+    if not whole:
+        raise StorageError(f"{path}: damaged, its contents do not have the checksum it states")
+    return tensors, fields
