@@ -7,10 +7,10 @@ player 0's new one.  An iterate enters its player's average just before it is up
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from games.rules import Rules
 from solver.kernels import BOTH, DOWN, LANES, UP, UPDATE, WAIT, Step, sweep
 from solver.tree import Ints, Tree
 
-Floats = npt.NDArray[np.floating]
+Floats = npt.NDArray[np.floating[Any]]
 Pair = tuple[Floats, Floats]  # one array for each player
 
 
@@ -87,7 +87,7 @@ ALGORITHMS = {
 DEFAULT_ALGORITHM = "dcfr+"
 
 
-def lanes_array(rows: int, dtype: npt.DTypeLike) -> Floats:
+def lanes_array(rows: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Zeros of shape (rows, LANES) that begin at a cache line."""
     size = np.dtype(dtype).itemsize
     raw = np.zeros(rows * LANES + 64 // size, dtype)
@@ -102,7 +102,7 @@ def prior_reach(tree: Tree) -> npt.NDArray[np.float64]:
     (b_r factors) over C(cards - hand_size, hand_size); the falling factorials are the kernels' part.
     """
     k = tree.rules.hand_size
-    factorial = tree.holdings.factorial[k, : tree.size(k)]
+    factorial: npt.NDArray[np.int64] = tree.holdings.factorial[k, : tree.size(k)]
     return 1.0 / (factorial * comb(tree.rules.n_cards - k, k))
 
 
@@ -113,7 +113,9 @@ class Sweeper:
     threads.  dtype: element type of reaches and values, and of the strategies that the sweeps read.
     """
 
-    def __init__(self, tree: Tree, payoffs: Payoffs, dtype: npt.DTypeLike, threads: int = 1) -> None:
+    def __init__(
+        self, tree: Tree, payoffs: Payoffs, dtype: npt.DTypeLike, threads: int = 1
+    ) -> None:
         self.tree = tree
         self.pay = np.stack([payoffs.table(p, dtype) for p in range(2)])
         self.left = _cards_left(tree).astype(dtype)
@@ -130,11 +132,10 @@ class Sweeper:
         self.scratch = [lanes_array(tree.plan.scratch_rows, dtype) for _ in self.tasks]
         self.pool = ThreadPoolExecutor(len(self.tasks)) if len(self.tasks) > 1 else None
 
-    def update(
-        self, steps: list[Step], play: Pair, regret: Pair, average: Pair
-    ) -> None:
+    def update(self, steps: list[Step], play: Pair, regret: Pair, average: Pair) -> None:
         """CFR iterations, one for each of `steps`; changes the arrays in place."""
-        self._run([np.concatenate(tasks) for tasks in self.tasks], np.array([(s, s) for s in steps]), UPDATE, play, regret, average)
+        both = [np.concatenate(tasks) for tasks in self.tasks]
+        self._run(both, np.array([(step, step) for step in steps]), UPDATE, play, regret, average)
 
     def values(self, player: int, mode: int, play: Pair) -> npt.NDArray[np.float64]:
         """Shape (H,): the value of each of `player`'s hands, given that it was dealt, for mode BEST or EXPECT."""
@@ -142,9 +143,7 @@ class Sweeper:
         size = self.tree.size(self.tree.rules.hand_size)
         return self.top[self.tree.result : self.tree.result + size, 0].astype(np.float64)
 
-    def _run(
-        self, tasks: list[Ints], steps: Floats, mode: int, play: Pair, regret: Pair, average: Pair
-    ) -> None:
+    def _run(self, tasks: list[Ints], steps: Floats, mode: int, play: Pair, regret: Pair, average: Pair) -> None:
         tree, plan, gate = self.tree, self.tree.plan, np.zeros(1, np.int64)
 
         def run(i: int) -> None:
@@ -158,7 +157,10 @@ class Sweeper:
             run(0)
             return
         # The threads wait for each other in the kernel, so the caller, who may be interrupted, is none of them.
-        wait([self.pool.submit(run, i) for i in range(len(tasks))])
+        futures = [self.pool.submit(run, i) for i in range(len(tasks))]
+        wait(futures)
+        for future in futures:
+            future.result()
 
 
 def _tasks(player: int, crown: list[int], part: list[int]) -> Ints:

@@ -40,11 +40,17 @@ from collections import namedtuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
+from solver.paths import cache_folder
+
 LANES = 16
+
+_FOLDER = config.CACHE_DIR or cache_folder()  # NUMBA_CACHE_DIR, if set, is obeyed
+if _FOLDER is not None:
+    config.CACHE_DIR = str(_FOLDER)
 
 # No function here allocates, so none needs numba's reference counting (atomic operations at every call).
 _COMPILED = {"nogil": True, "error_model": "numpy", "_nrt": False}
@@ -586,7 +592,7 @@ def _last_trick_leader(
 # Sweeps.
 
 
-@njit(**_COMPILED)
+@njit(**_COMPILED, cache=_FOLDER is not None)
 def sweep(
     tasks, steps, gate, threads, blocks, left, sources, targets, ops, nodes, hands, circular, pay, play, regret,
     average, top, private, mode,
@@ -673,7 +679,7 @@ def sweep(
                         top[row + h, column] = scratch[block.out + h, lane]
 
 
-@njit(**_COMPILED)
+@njit(**_COMPILED, cache=_FOLDER is not None)
 def scale_in_place(array, factor):
     """One streaming read and write: the floor that an iteration is measured against."""
     for i in range(array.shape[0]):

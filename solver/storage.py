@@ -65,7 +65,8 @@ class Header:
 
 def packages() -> dict[str, str]:
     """The versions that a rerun needs for the same bits."""
-    return {"le-truc": __version__, "numba": numba.__version__, "numpy": np.__version__, "python": platform.python_version()}
+    python = platform.python_version()
+    return {"le-truc": __version__, "numba": numba.__version__, "numpy": np.__version__, "python": python}
 
 
 def tree_hash(tree: Tree) -> str:
@@ -82,8 +83,8 @@ def _stored(tree: Tree, player: int) -> tuple[npt.NDArray[np.bool_], list[tuple[
     kept = np.ones(tree.rows[player], bool)
     kept[starts + sizes - 1] = False
     ends = np.append(tree.bases[1:, player], tree.rows[player])
-    spans = [(int(a), int(b), len(block.histories)) for a, b, block in zip(tree.bases[:, player], ends, tree.blocks, strict=True)]
-    return kept, spans
+    spans = zip(tree.bases[:, player], ends, tree.blocks, strict=True)
+    return kept, [(int(first), int(end), len(block.histories)) for first, end, block in spans]
 
 
 def quantised(tree: Tree, player: int, probabilities: npt.NDArray[Any], bits: int) -> npt.NDArray[Any]:
@@ -236,7 +237,9 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
     except (KeyError, TypeError, RulesError) as error:
         raise StorageError(f"{path}: the header describes no game ({error})") from error
     if rules.hash != fields["rules_hash"]:
-        raise StorageError(f"{path}: made for rules {fields['rules_hash'][:12]}, but its rules are {rules.hash[:12]} here")
+        raise StorageError(
+            f"{path}: its rules have the hash {rules.hash[:12]}, but it states {fields['rules_hash'][:12]}"
+        )
     tree = Tree(rules)
     if tree_hash(tree) != fields["tree_hash"]:
         raise StorageError(f"{path}: made for another order of the information states than this version's")

@@ -193,9 +193,7 @@ class Tree:
                 f"the tree of {rules.name!r} has {sum(self.rows) * LANES:,} regrets, "
                 f"more than the {MAX_ROWS * LANES:,} this solver takes: use fewer ranks or fewer stakes"
             )
-        sizes = [np.array([a for b in self.blocks for a in self.programs[b.program].states[p]], np.int64) for p in (0, 1)]
-        # For each player the information states in order: first rows, and numbers of actions.
-        self.states = tuple((size.cumsum() - size, size) for size in sizes)
+        self.states = self._all_states(0), self._all_states(1)
         self.ops = np.array([op for program in self.programs for op in program.ops], np.int64)
         full = self.size(rules.hand_size)
         # Rows of `top`, lane 0: zeros for idle lanes, the players' starting reaches, the values of the dealt hands.
@@ -205,6 +203,12 @@ class Tree:
     def size(self, k: int) -> int:
         """Number of holdings of k cards."""
         return int(self.holdings.size[k])
+
+    def _all_states(self, player: int) -> tuple[Ints, Ints]:
+        """A player's information states in order: their first rows, and their numbers of actions."""
+        parts = [np.array(self.programs[block.program].states[player], np.int64) for block in self.blocks]
+        sizes = np.concatenate(parts)
+        return sizes.cumsum() - sizes, sizes
 
     # -- structure ----------------------------------------------------------------------------------------------------
 
@@ -220,7 +224,9 @@ class Tree:
             for second in self._add(spot, [(c,) for c in every], (first, turn_2), split=True):
                 for turn_3, after in self._splits(second):
                     for result in (1, -1, 0):
-                        tricks = [(c, d) for c in every for d in every if rules.trick_winner(c, d) == result]
+                        tricks: list[tuple[int, ...]] = [
+                            (c, d) for c in every for d in every if rules.trick_winner(c, d) == result
+                        ]
                         if tricks:
                             settled = after._replace(led=-1, results=(result,), player=1 if result < 0 else 0)
                             self._add(settled, tricks, (second, turn_3), split=False)
@@ -272,9 +278,7 @@ class Tree:
         may_raise = spot.level + 1 < len(self.rules.ladder) and spot.raiser != me
         turn = self._decide(spot, me, above, ("raise",) if may_raise else (), True, split, new)
         if may_raise:
-            answer = self._decide(
-                spot, 1 - me, Node(-1, spot, -1, turn, 0), ("accept", "refuse"), False, split, new
-            )
+            answer = self._decide(spot, 1 - me, Node(-1, spot, -1, turn, 0), ("accept", "refuse"), False, split, new)
             raised = spot._replace(level=spot.level + 1, raiser=me)
             play = self._decide(raised, me, Node(-1, spot, -1, answer, 0), (), True, split, new)
             self._cards(play, split, new)
@@ -371,9 +375,7 @@ class Tree:
                 self._wire(block, player, nodes[player], sources[player, b], targets[player, b])
         return Plan(nodes.ravel(), blocks, sources, targets, top, scratch_rows)
 
-    def _wire(
-        self, block: Block, player: int, nodes: np.ndarray, sources: Ints, targets: Ints
-    ) -> None:
+    def _wire(self, block: Block, player: int, nodes: np.ndarray, sources: Ints, targets: Ints) -> None:
         """Where each lane's reaches come from, and where its values go."""
         for lane, history in enumerate(block.histories):
             if block.origin is None:

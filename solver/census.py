@@ -1,0 +1,179 @@
+"""The public numbers of a game, counted from its tree.
+
+A line of play counts if some deal allows it: no rank is played more often than the deck has it.  An information state
+counts if the cards held exist beside those on the table; the opponent's then always do, for a deck has two hands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from games.cards import deal_weights
+from games.rules import ACCEPT, REFUSE
+from solver.kernels import DECISION, LAST_TRICK, NO_CARDS
+from solver.tree import Ints, Program, Tree
+
+TURN, ANSWER, RAISED = 0, 1, 2  # kinds of decision: a turn, an answer to a raise, a turn after an accepted raise
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How large a game is.
+
+    turns, raises, ends: by turn from 1 to 2 * hand_size: turn decisions, those where a raise is legal (each brings an
+    answer and, accepted, a turn after it), and lines that end with this card; refused: lines that end with a refusal.
+    hands: different hands by rank; rank_deals, card_deals: pairs of hands, by rank and by card.
+    turn_states, answer_states, raised_states: information states of (leader, dealer) at turns, at answers, and at
+    turns after an accepted raise; choices: those with two actions or more.
+    stored_states, stored_regrets: what a solver keeps for (leader, dealer): states with a choice, those of the last
+    trick merged by outcome, impossible ones included, and their actions.
+    """
+
+    turns: tuple[int, ...]
+    raises: tuple[int, ...]
+    ends: tuple[int, ...]
+    refused: int
+    hands: int
+    rank_deals: int
+    card_deals: int
+    turn_states: tuple[int, int]
+    answer_states: tuple[int, int]
+    raised_states: tuple[int, int]
+    choices: tuple[int, int]
+    stored_states: tuple[int, int]
+    stored_regrets: tuple[int, int]
+
+    @property
+    def decisions(self) -> int:
+        """Public decision nodes."""
+        return sum(self.turns) + 2 * sum(self.raises)
+
+    @property
+    def played_out(self) -> int:
+        """Lines that end with a card."""
+        return sum(self.ends)
+
+    @property
+    def information_states(self) -> int:
+        """Information states of both players."""
+        return sum(self.turn_states) + sum(self.answer_states) + sum(self.raised_states)
+
+
+def census(tree: Tree) -> Census:
+    """Count a game; a reduced tree and a full one differ only in what is stored."""
+    tally = _Tally(tree)
+    for number in range(len(tree.programs)):
+        tally.add(number)
+    deals = deal_weights(tree.rules)
+    blocks = [(tree.programs[block.program].states, len(block.histories)) for block in tree.blocks]
+    return Census(
+        turns=_ints(tally.turns),
+        raises=_ints(tally.raises),
+        ends=_ints(tally.ends),
+        refused=sum(tally.raises.tolist()),  # whatever may be raised may be refused
+        hands=tree.size(tree.rules.hand_size),
+        rank_deals=int(np.count_nonzero(deals)),
+        card_deals=int(deals.sum()),
+        turn_states=_pair(tally.states[TURN]),
+        answer_states=_pair(tally.states[ANSWER]),
+        raised_states=_pair(tally.states[RAISED]),
+        choices=_pair(tally.choices),
+        stored_states=_pair([sum(len(states[p]) * lanes for states, lanes in blocks) for p in range(2)]),
+        stored_regrets=_pair([sum(sum(states[p]) * lanes for states, lanes in blocks) for p in range(2)]),
+    )
+
+
+class _Tally:
+    """Counts of a tree while its programs are added up."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.turns, self.raises, self.ends = np.zeros((3, 2 * tree.rules.hand_size), np.int64)
+        self.states = np.zeros((3, 2), np.int64)  # kind of decision, player
+        self.choices = np.zeros(2, np.int64)
+
+    def add(self, number: int) -> None:
+        """Count what all lanes of a program's blocks have below them."""
+        tree = self.tree
+        rules, program = tree.rules, tree.programs[number]
+        before = [history for block in tree.blocks if block.program == number for history in block.histories]
+        left = rules.copies - np.array([[history.count(rank) for rank in range(rules.n_ranks)] for history in before])
+        within = _cards_within(tree, program)
+        memo: dict[tuple[bytes, bool], _Lines] = {}  # nodes differ more in raises than in cards
+        for node, cards in zip(tree.nodes[program.start : program.stop], within, strict=True):
+            last = node.kind == LAST_TRICK
+            key = cards.tobytes(), last
+            if key not in memo:
+                # The card led to the last trick, any that is left, is part of its node: one line each.
+                led = np.eye(rules.n_ranks, dtype=np.int64) if last else np.zeros((1, rules.n_ranks), np.int64)
+                memo[key] = _Lines((left[:, None] - cards - led).reshape(-1, rules.n_ranks))
+            lines, player, held = memo[key], node.player, node.spot.held
+            turn = 2 * rules.hand_size - sum(held)  # from 0: the turn of the next card
+            above = tree.nodes[node.parent].words if node.parent >= 0 else ()
+            if last:
+                turn += 1
+                self._decide(TURN, player, 1, turn, lines, int(node.raise_legal), True)
+                if node.raise_legal:
+                    self._decide(ANSWER, 1 - player, 0, turn, lines, 2, False)
+                    self._decide(RAISED, player, 1, turn, lines, 0, True)
+                self.ends[turn] += (1 + node.raise_legal) * lines.holdings(1)
+            elif node.kind == DECISION:
+                answer = node.words == (ACCEPT, REFUSE)
+                kind = ANSWER if answer else RAISED if above == (ACCEPT, REFUSE) else TURN
+                self._decide(kind, player, held[player], turn, lines, len(node.words), node.cards != NO_CARDS)
+            elif above != (ACCEPT, REFUSE):
+                self.ends[turn - 1] += len(lines.left)
+
+    def _decide(self, kind: int, player: int, held: int, turn: int, lines: _Lines, words: int, cards: bool) -> None:
+        """Count a decision with `words` public actions, and a card of `held` to play or not."""
+        if kind == TURN:
+            self.turns[turn] += len(lines.left)
+            self.raises[turn] += len(lines.left) * words
+        possible = lines.holdings(held)
+        self.states[kind, player] += possible
+        # Without a public action, who holds a single rank has nothing to choose.
+        self.choices[player] += possible - (lines.alike(held) if cards and not words else 0)
+
+
+class _Lines:
+    """Public lines that some deal allows, by the copies of each rank that they leave: `left`, shape (lines, ranks)."""
+
+    def __init__(self, left: Ints) -> None:
+        self.left = left[(left >= 0).all(axis=1)]
+
+    def alike(self, size: int) -> int:
+        """Number of holdings of `size` cards of a single rank, over all lines."""
+        return int(np.count_nonzero(self.left >= size))
+
+    def holdings(self, size: int) -> int:
+        """Number of holdings (multisets) of `size` cards, over all lines."""
+        if size < 2:
+            return self.alike(1) if size else len(self.left)
+        ways = np.zeros((size + 1, len(self.left)), np.int64)  # by number of cards, with the ranks so far
+        ways[0] = 1
+        for copies in self.left.T:
+            for k in range(size, 0, -1):
+                for a in range(1, k + 1):
+                    ways[k] += ways[k - a] * (copies >= a)
+        return int(ways[size].sum())
+
+
+def _cards_within(tree: Tree, program: Program) -> Ints:
+    """Shape (nodes, ranks): the cards that the program's own nodes have played on the way to each of them."""
+    within = np.zeros((program.stop - program.start, tree.rules.n_ranks), np.int64)
+    for i, node in enumerate(tree.nodes[program.start : program.stop]):
+        if node.parent >= 0:
+            within[i] = within[node.parent - program.start]
+        if node.card >= 0:
+            within[i, node.card] += 1
+    return within
+
+
+def _ints(array: Ints) -> tuple[int, ...]:
+    return tuple(array.tolist())
+
+
+def _pair(numbers: Ints | list[int]) -> tuple[int, int]:
+    return int(numbers[0]), int(numbers[1])

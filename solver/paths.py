@@ -1,0 +1,62 @@
+"""Where things lie on this machine: the cache of compiled code, the strategies that come with the program."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+APPLICATION = "le-truc"
+
+
+def cache_folder() -> Path | None:
+    """A folder for compiled code that exists, can be written and is the user's own; None if there can be none.
+
+    The user's cache folder, else one in the folder for temporary files, where it must not be somebody else's: what is
+    read from it is run.
+    """
+    user_id = getattr(os, "getuid", lambda: 0)()  # Windows has none, but a folder for temporary files for each user
+    candidates = (
+        lambda: Path(platformdirs.user_cache_dir(APPLICATION, appauthor=False)),
+        lambda: Path(tempfile.gettempdir()) / f"{APPLICATION}-{user_id}",
+    )
+    for candidate in candidates:
+        try:
+            folder = candidate()
+        except (OSError, RuntimeError):  # no home folder, no folder for temporary files
+            continue
+        # Without a home folder the path may come out relative: not a place to be found again.
+        if folder.is_absolute() and _is_usable(folder, user_id):
+            return folder
+    return None
+
+
+def _is_usable(folder: Path, user_id: int) -> bool:
+    """Whether a folder is there, or could be made, and is private to this user and writable."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError:
+        return False
+    if os.name == "nt":
+        return True
+    # A link, or a folder that others may write, could be exchanged behind our back.
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == user_id and not status.st_mode & 0o022
+
+
+def shipped_strategy(variant: str) -> Path | None:
+    """The strategy file (points per hand) that comes with the program for one of its rule sets, None if none does.
+
+    In a checkout it is among the results, in an installed package among its data.
+    """
+    package = Path(__file__).resolve().parent
+    for folder in (package.parent / "results", package / "shipped"):
+        file = folder / variant / "points" / "strategy.safetensors"
+        if file.is_file():
+            return file
+    return None
