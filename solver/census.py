@@ -12,8 +12,8 @@ import numpy as np
 
 from games.cards import deal_weights
 from games.rules import ACCEPT, REFUSE
-from solver.kernels import DECISION, LAST_TRICK, NO_CARDS
-from solver.tree import Ints, Program, Tree
+from solver.kernels import DECISION, LAST_TRICK
+from solver.tree import Ints, Tree
 
 TURN, ANSWER, RAISED = 0, 1, 2  # kinds of decision: a turn, an answer to a raise, a turn after an accepted raise
 
@@ -23,7 +23,7 @@ class Census:
     """How large a game is.
 
     turns, raises, ends: by turn from 1 to 2 * hand_size: turn decisions, those where a raise is legal (each brings an
-    answer and, accepted, a turn after it), and lines that end with this card; refused: lines that end with a refusal.
+    answer, and a turn after it is accepted), and lines that end with this card.
     hands: different hands by rank; rank_deals, card_deals: pairs of hands, by rank and by card.
     turn_states, answer_states, raised_states: information states of (leader, dealer) at turns, at answers, and at
     turns after an accepted raise; choices: those with two actions or more.
@@ -34,21 +34,25 @@ class Census:
     turns: tuple[int, ...]
     raises: tuple[int, ...]
     ends: tuple[int, ...]
-    refused: int
     hands: int
     rank_deals: int
     card_deals: int
-    turn_states: tuple[int, int]
-    answer_states: tuple[int, int]
-    raised_states: tuple[int, int]
-    choices: tuple[int, int]
-    stored_states: tuple[int, int]
-    stored_regrets: tuple[int, int]
+    turn_states: tuple[int, ...]
+    answer_states: tuple[int, ...]
+    raised_states: tuple[int, ...]
+    choices: tuple[int, ...]
+    stored_states: tuple[int, ...]
+    stored_regrets: tuple[int, ...]
 
     @property
     def decisions(self) -> int:
         """Public decision nodes."""
         return sum(self.turns) + 2 * sum(self.raises)
+
+    @property
+    def refused(self) -> int:
+        """Lines that end with a refusal: whatever may be raised may be refused."""
+        return sum(self.raises)
 
     @property
     def played_out(self) -> int:
@@ -69,19 +73,18 @@ def census(tree: Tree) -> Census:
     deals = deal_weights(tree.rules)
     blocks = [(tree.programs[block.program].states, len(block.histories)) for block in tree.blocks]
     return Census(
-        turns=_ints(tally.turns),
-        raises=_ints(tally.raises),
-        ends=_ints(tally.ends),
-        refused=sum(tally.raises.tolist()),  # whatever may be raised may be refused
+        turns=tuple(tally.turns.tolist()),
+        raises=tuple(tally.raises.tolist()),
+        ends=tuple(tally.ends.tolist()),
         hands=tree.size(tree.rules.hand_size),
         rank_deals=int(np.count_nonzero(deals)),
         card_deals=int(deals.sum()),
-        turn_states=_pair(tally.states[TURN]),
-        answer_states=_pair(tally.states[ANSWER]),
-        raised_states=_pair(tally.states[RAISED]),
-        choices=_pair(tally.choices),
-        stored_states=_pair([sum(len(states[p]) * lanes for states, lanes in blocks) for p in range(2)]),
-        stored_regrets=_pair([sum(sum(states[p]) * lanes for states, lanes in blocks) for p in range(2)]),
+        turn_states=tuple(tally.states[TURN].tolist()),
+        answer_states=tuple(tally.states[ANSWER].tolist()),
+        raised_states=tuple(tally.states[RAISED].tolist()),
+        choices=tuple(tally.choices.tolist()),
+        stored_states=tuple(sum(len(states[p]) * lanes for states, lanes in blocks) for p in range(2)),
+        stored_regrets=tuple(sum(sum(states[p]) * lanes for states, lanes in blocks) for p in range(2)),
     )
 
 
@@ -100,9 +103,13 @@ class _Tally:
         rules, program = tree.rules, tree.programs[number]
         before = [history for block in tree.blocks if block.program == number for history in block.histories]
         left = rules.copies - np.array([[history.count(rank) for rank in range(rules.n_ranks)] for history in before])
-        within = _cards_within(tree, program)
+        within = np.zeros((program.stop - program.start, rules.n_ranks), np.int64)  # cards played in the program
         memo: dict[tuple[bytes, bool], _Lines] = {}  # nodes differ more in raises than in cards
         for node, cards in zip(tree.nodes[program.start : program.stop], within, strict=True):
+            if node.parent >= 0:
+                cards += within[node.parent - program.start]
+            if node.card >= 0:
+                cards[node.card] += 1
             last = node.kind == LAST_TRICK
             key = cards.tobytes(), last
             if key not in memo:
@@ -113,28 +120,27 @@ class _Tally:
             turn = 2 * rules.hand_size - sum(held)  # from 0: the turn of the next card
             above = tree.nodes[node.parent].words if node.parent >= 0 else ()
             if last:
-                turn += 1
-                self._decide(TURN, player, 1, turn, lines, int(node.raise_legal), True)
+                self._decide(TURN, player, 1, turn + 1, lines, int(node.raise_legal))
                 if node.raise_legal:
-                    self._decide(ANSWER, 1 - player, 0, turn, lines, 2, False)
-                    self._decide(RAISED, player, 1, turn, lines, 0, True)
-                self.ends[turn] += (1 + node.raise_legal) * lines.holdings(1)
+                    self._decide(ANSWER, 1 - player, 0, turn + 1, lines, 2)
+                    self._decide(RAISED, player, 1, turn + 1, lines, 0)
+                self.ends[turn + 1] += (1 + node.raise_legal) * lines.holdings(1)
             elif node.kind == DECISION:
                 answer = node.words == (ACCEPT, REFUSE)
                 kind = ANSWER if answer else RAISED if above == (ACCEPT, REFUSE) else TURN
-                self._decide(kind, player, held[player], turn, lines, len(node.words), node.cards != NO_CARDS)
+                self._decide(kind, player, held[player], turn, lines, len(node.words))
             elif above != (ACCEPT, REFUSE):
                 self.ends[turn - 1] += len(lines.left)
 
-    def _decide(self, kind: int, player: int, held: int, turn: int, lines: _Lines, words: int, cards: bool) -> None:
-        """Count a decision with `words` public actions, and a card of `held` to play or not."""
+    def _decide(self, kind: int, player: int, held: int, turn: int, lines: _Lines, words: int) -> None:
+        """Count a decision with `words` public actions (0 or 1 at a turn, where a card may be played; else 2)."""
         if kind == TURN:
             self.turns[turn] += len(lines.left)
             self.raises[turn] += len(lines.left) * words
         possible = lines.holdings(held)
         self.states[kind, player] += possible
         # Without a public action, who holds a single rank has nothing to choose.
-        self.choices[player] += possible - (lines.alike(held) if cards and not words else 0)
+        self.choices[player] += possible - (0 if words else np.count_nonzero(lines.left >= held))
 
 
 class _Lines:
@@ -143,14 +149,10 @@ class _Lines:
     def __init__(self, left: Ints) -> None:
         self.left = left[(left >= 0).all(axis=1)]
 
-    def alike(self, size: int) -> int:
-        """Number of holdings of `size` cards of a single rank, over all lines."""
-        return int(np.count_nonzero(self.left >= size))
-
     def holdings(self, size: int) -> int:
         """Number of holdings (multisets) of `size` cards, over all lines."""
         if size < 2:
-            return self.alike(1) if size else len(self.left)
+            return int(np.count_nonzero(self.left)) if size else len(self.left)
         ways = np.zeros((size + 1, len(self.left)), np.int64)  # by number of cards, with the ranks so far
         ways[0] = 1
         for copies in self.left.T:
@@ -158,22 +160,3 @@ class _Lines:
                 for a in range(1, k + 1):
                     ways[k] += ways[k - a] * (copies >= a)
         return int(ways[size].sum())
-
-
-def _cards_within(tree: Tree, program: Program) -> Ints:
-    """Shape (nodes, ranks): the cards that the program's own nodes have played on the way to each of them."""
-    within = np.zeros((program.stop - program.start, tree.rules.n_ranks), np.int64)
-    for i, node in enumerate(tree.nodes[program.start : program.stop]):
-        if node.parent >= 0:
-            within[i] = within[node.parent - program.start]
-        if node.card >= 0:
-            within[i, node.card] += 1
-    return within
-
-
-def _ints(array: Ints) -> tuple[int, ...]:
-    return tuple(array.tolist())
-
-
-def _pair(numbers: Ints | list[int]) -> tuple[int, int]:
-    return int(numbers[0]), int(numbers[1])

@@ -14,20 +14,20 @@ auto-vectorised loops need.
 ``2 * node`` (come down to it) and ``2 * node + 1`` (leave it).  Reaches go down and values come up in one sweep;
 they live in a small scratch array, at rows that the tree assigned beforehand (`solver.tree`), so that only regrets
 and averages, read in visiting order, come from memory.  Turns 1 and 2 are blocks too: one history, then one lane
-per first card; `gather` and `scatter` carry reaches and values between a block and its parent.
+per first card; `sweep` carries reaches and values between a block and its parent.
 
 **Private information** at a node is the multiset of cards still in hand.  A joint deal has the weight
 prod_r copies! / (a_r! b_r! (copies - a_r - b_r)!).  Here 1/a! and 1/b! are in the starting reaches.  What remains is,
 for the player whose values are computed, a product of falling factorials of `left_r - own_r` over the opponent's
-cards (`left`: copies not played yet): one factor for each card the opponent plays (`leave_other`), the rest at the
-end (`terminal`).  Factors that only depend on the own hand are dropped: regret matching is scale free.  A holding
+cards (`left`: copies not played yet): one factor for each card the opponent plays (`_leave_other`), the rest at the
+end (`_terminal`).  Factors that only depend on the own hand are dropped: regret matching is scale free.  A holding
 that the public cards exclude gets the factor 0 where it becomes impossible, so whatever is computed for it beyond
 that point counts nothing.
 
 **The last trick.**  The answerer's last card only matters by the hand's outcome, so the holdings that lead to the
-same outcome share one information state, `classes` of them: regrets of the merged ones are proportional, and the
-average of the merged state is the average of their reach-weighted plays; so nothing is lost.  The leader has no
-card left there: his answer to a raise has no private information at all.
+same outcome share one information state (a class): regrets of the merged ones are proportional, and the average of
+the merged state is the average of their reach-weighted plays; so nothing is lost.  Two classes, unless nobody wins a
+hand whose tricks are all tied.  The leader has no card left there: his answer to a raise has no private information.
 
 A sweep has an *updating* player, `player`, whose values are computed, and a mode: UPDATE (regrets and averages
 change), BEST (the updating player best-responds), EXPECT (both play as given).  `play[p]` holds what p's strategy

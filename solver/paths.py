@@ -18,20 +18,26 @@ def cache_folder() -> Path | None:
     The user's cache folder, else one in the folder for temporary files, where it must not be somebody else's: what is
     read from it is run.
     """
-    user_id = getattr(os, "getuid", lambda: 0)()  # Windows has none, but a folder for temporary files for each user
-    candidates = (
-        lambda: Path(platformdirs.user_cache_dir(APPLICATION, appauthor=False)),
-        lambda: Path(tempfile.gettempdir()) / f"{APPLICATION}-{user_id}",
-    )
-    for candidate in candidates:
-        try:
-            folder = candidate()
-        except (OSError, RuntimeError):  # no home folder, no folder for temporary files
-            continue
+    user_id = os.getuid() if hasattr(os, "getuid") else 0  # Windows gives each user a folder for temporary files
+    for folder in (_usual_folder(), _shared_folder(user_id)):
         # Without a home folder the path may come out relative: not a place to be found again.
-        if folder.is_absolute() and _is_usable(folder, user_id):
+        if folder is not None and folder.is_absolute() and _is_usable(folder, user_id):
             return folder
     return None
+
+
+def _usual_folder() -> Path | None:
+    try:
+        return Path(platformdirs.user_cache_dir(APPLICATION, appauthor=False))
+    except (OSError, RuntimeError):  # no home folder
+        return None
+
+
+def _shared_folder(user_id: int) -> Path | None:
+    try:
+        return Path(tempfile.gettempdir()) / f"{APPLICATION}-{user_id}"
+    except OSError:  # no folder for temporary files
+        return None
 
 
 def _is_usable(folder: Path, user_id: int) -> bool:
