@@ -10,8 +10,10 @@ A checkpoint has the solver's arrays themselves (``regret0`` ...), from which a 
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
+import math
 import os
 import platform
 import tempfile
@@ -26,7 +28,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from games.rules import Rules, RulesError, shown
+from games.rules import Rules, shown
 from solver import __version__
 from solver.best_response import Evaluation
 from solver.cfr import Algorithm, Pair, Payoffs, Solver, lanes_array
@@ -35,6 +37,7 @@ from solver.tree import Tree
 
 STRATEGY, CHECKPOINT = "le-truc strategy", "le-truc checkpoint"
 VERSION = "1.0"  # readers refuse another major number
+UNITS = ("points per hand", "match-winning probability")
 STORING_LOSS = 1.05  # 16 bits may cost this factor of exploitability, else 32 are used
 
 
@@ -176,8 +179,15 @@ def load_strategy(path: Path) -> tuple[Strategy, Header]:
     tensors, fields = _read(path, STRATEGY)
     try:
         header = Header(**fields)
-    except TypeError as error:
-        raise StorageError(f"{path}: the header does not have the fields of version {VERSION}") from error
+        numbers = (header.value, *header.best_response, header.nash_conv)
+        if len(header.best_response) != 2 or not all(math.isfinite(number) for number in numbers):
+            raise ValueError("values that are not finite numbers")
+        if type(header.iterations) is not int or header.iterations < 0:
+            raise ValueError("iterations that are not a whole number")
+        if header.score is not None and not isinstance(header.score, str):
+            raise ValueError("a score that is not a text")
+    except (TypeError, ValueError) as error:
+        raise StorageError(f"{path}: the header does not have the fields of version {VERSION} ({error})") from error
     tree, payoffs = _game(path, fields)
     try:
         probabilities = (restored(tree, 0, tensors["player0"]), restored(tree, 1, tensors["player1"]))
@@ -232,18 +242,29 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
     """The tree and payoffs that a header names, if they are what it was made for."""
     try:
         rules = Rules.from_toml(fields["rules"], "its rules")
-        stated = fields["payoffs"]
-        payoffs = Payoffs(tuple(stated["win0"]), tuple(stated["win1"]), stated["tie"], stated["unit"])
-    except (KeyError, TypeError, RulesError) as error:
+        if rules.hash != fields["rules_hash"]:
+            stated = shown(fields["rules_hash"])
+            raise StorageError(f"{path}: its rules have the hash {rules.hash!r}, but it states {stated}")
+        payoffs = _payoffs(rules, fields["payoffs"])
+        tree = Tree(rules)
+        if tree_hash(tree) != fields["tree_hash"]:
+            raise StorageError(f"{path}: made for another order of the information states than this version's")
+    except (KeyError, TypeError, ValueError) as error:  # RulesError and TreeTooLargeError among them
+        if isinstance(error, StorageError):
+            raise
         raise StorageError(f"{path}: the header describes no game ({error})") from error
-    if rules.hash != fields["rules_hash"]:
-        raise StorageError(
-            f"{path}: its rules have the hash {rules.hash[:12]}, but it states {fields['rules_hash'][:12]}"
-        )
-    tree = Tree(rules)
-    if tree_hash(tree) != fields["tree_hash"]:
-        raise StorageError(f"{path}: made for another order of the information states than this version's")
     return tree, payoffs
+
+
+def _payoffs(rules: Rules, stated: dict[str, Any]) -> Payoffs:
+    """Raises KeyError, TypeError and ValueError for what no payoffs can be."""
+    win0, win1 = (tuple(map(float, stated[side])) for side in ("win0", "win1"))
+    tie, unit = float(stated["tie"]), stated["unit"]
+    if not len(win0) == len(win1) == len(rules.ladder) or not all(map(math.isfinite, (*win0, *win1, tie))):
+        raise ValueError(f"payoffs must be two numbers for each of {len(rules.ladder)} stakes and one for a tie")
+    if unit not in UNITS:
+        raise ValueError(f"the unit {shown(unit)} must be {' or '.join(map(repr, UNITS))}")
+    return Payoffs(win0, win1, tie, unit)
 
 
 def _checksum(tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> str:
@@ -274,12 +295,28 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
+def remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of processes that were killed while they wrote `path`.  Raises OSError."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Make sure, as far as can be known, that `path` can be written.  Raises OSError."""
+    with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent):
+        pass
+
+
 def _read(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """A file's tensors and header, if every byte is as it was written."""
     try:
+        if path.exists() and not path.is_file():  # reading a device may never end
+            raise StorageError(f"{path}: not a file")
         content = path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"{path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        if isinstance(error, StorageError):
+            raise
+        raise StorageError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     try:
         tensors = load_tensors(content)
         size = int.from_bytes(content[:8], "little")

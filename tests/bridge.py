@@ -6,19 +6,19 @@ still in hand.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from functools import cache
 
 import numpy as np
 
-from games.cards import hands
 from games.rules import Rules
 from solver.cfr import Pair, Payoffs, lanes_array
 from solver.kernels import LANES, LAST_TRICK
-from solver.strategy import Position, find, rows_at
+from solver.strategy import Decision, Strategy, find, rows_at
 from solver.tree import Tree
 from tests import oracle
-from tests.oracle import TrucHand
+from tests.oracle import Policy, TrucHand
 from tests.test_oracle import CASES, case_rules
 
 
@@ -39,50 +39,104 @@ def case_payoffs(name: str) -> Payoffs:
 
 
 class Bridge:
-    """One game as the oracle and as the tree have it.
+    """One game as the oracle and as the tree have it, with both ways between their numbers.
 
-    For each of the oracle's slots (an action of an information state): owner, its player; index, its place in a
-    flattened array of shape (tree.rows[owner], LANES), -1 for the only action of a state; merged, whether the tree
-    has one state for several of the oracle's; factor, what the tree's regret has to be multiplied with to be the
-    counterfactual one; weight, the probability of the deals that could have led here, for merged states.
+    For each of the oracle's slots (an action of an information state): `index`, its place in a flattened array of
+    shape (tree.rows[owner], LANES), -1 for the only action of a state; `factor`, see `_factor`; `merged`, whether the
+    tree may have one state for several of the oracle's; `weight`, of those the probability of the deal (the other
+    hand is on the table by then).
     """
 
     def __init__(self, game: TrucHand, reduced: bool) -> None:
-        self.game, self.rules = game, game.rules
+        self.game = game
         self.tree = Tree(game.rules, reduced)
         self.flat = oracle.flatten(game)
-        self.owner = self.flat.owner
-        slots = len(self.owner)
+        slots = len(self.flat.owner)
         self.index = np.full(slots, -1, np.int64)
         self.merged = np.zeros(slots, bool)
         self.factor, self.weight = np.ones(slots), np.ones(slots)
-        numbers = tuple(
-            np.arange(rows * LANES, dtype=np.float64).reshape(rows, LANES) for rows in self.tree.rows
-        )
-        chance = {(a, b): p for (a, b, _), p in game.roots()}
-        dealt = Counter[tuple[int, tuple[int, ...]]]()
-        for (a, b), p in chance.items():
-            dealt[0, a] += p
-            dealt[1, b] += p
-        at = cache(lambda line: find(self.tree, line))
-        rows = cache(lambda position: rows_at(self.tree, position, numbers))
-        number = {tuple(map(int, h)): i for k in range(4) for i, h in enumerate(hands(len(self.rules.ranks), k, 12))}
+        self.chance = {(a, b): p for (a, b, _), p in game.roots()}
+        self.dealt = Counter[tuple[int, tuple[int, ...]]]()
+        for (a, b), p in self.chance.items():
+            self.dealt[0, a] += p
+            self.dealt[1, b] += p
+        places = tuple(np.arange(rows * LANES, dtype=float).reshape(rows, LANES) for rows in self.tree.rows)
+        decisions: dict[tuple[str, ...], tuple[bool, Decision]] = {}
         for (player, hand, line), first, width in zip(self.flat.infos, self.flat.first, self.flat.width, strict=True):
-            position = at(line)
-            decision = rows(position)
+            if line not in decisions:
+                position = find(self.tree, line)
+                last = self.tree.nodes[position.node].kind == LAST_TRICK and position.stage == 0
+                decisions[line] = last, rows_at(self.tree, position, places)
+            last, decision = decisions[line]
             played = game.public(line).played
-            held = tuple(sorted((Counter(hand) - Counter(played[player])).elements()))
-            row = self._row(decision.holdings, held, number)
-            assert decision.player == player
+            held = sorted((Counter(hand) - Counter(played[player])).elements())
+            (row,) = np.flatnonzero((decision.holdings == np.array(held, np.int8)).all(axis=1))
             legal = decision.legal[row]
-            assert [a for a, yes in zip(decision.actions, legal, strict=True) if yes] == list(
-                game.actions(((), (), line)) if False else self._actions(player, hand, line)
-            )
+            names = tuple(action for action, yes in zip(decision.actions, legal, strict=True) if yes)
+            both = (hand, hand)  # only the acting player's is looked at
+            assert (decision.player, names) == (player, game.actions((*both, line)))
             part = slice(first, first + width)
             if width > 1:
                 self.index[part] = decision.probabilities[row][legal].astype(np.int64)
-            self.factor[part] = dealt[player, hand] * self._falling(hand, played[1 - player])
-            if self.tree.nodes[position.node].kind == LAST_TRICK and position.stage == 0:
-                self.merged[part] = width > 1
+                self.merged[part] = last
+            self.factor[part] = self._factor(player, hand, played[1 - player])
+            if last:
                 other = tuple(sorted(played[1 - player]))
-                self.weight[part] = chance.get((hand, other) if player == 0 else (other, hand), 0.0)
+                self.weight[part] = self.chance[(hand, other) if player == 0 else (other, hand)]
+
+    def _factor(self, player: int, hand: tuple[int, ...], seen: tuple[int, ...]) -> float:
+        """Counterfactual regret = this times the tree's.
+
+        P(deal) = P(own hand a) * prod_r (c - a_r)(c - a_r - 1)... / b_r! (b_r factors, c copies of a rank in the
+        deck) / C(cards - size, size).  The last two are in the tree's starting reach, P(a) is nowhere in it.  Of the
+        falling factorials it has at a state only those of the cards that the opponent still holds: his m_r played
+        ones come in above it, on the way up.  They are the first m_r factors, and c - a_r is the same whether my own
+        cards are held or on the table.
+        """
+        copies = self.game.rules.copies
+        factor = self.dealt[player, hand]
+        for rank, times in Counter(seen).items():
+            factor *= math.perm(copies - hand.count(rank), times)
+        return factor
+
+    def vector(self, arrays: Pair) -> np.ndarray:
+        """Numbers of the tree's rows by the oracle's slots, 1 where there is no row."""
+        numbers = [arrays[p].ravel()[np.where(self.flat.owner == p, self.index, -1)] for p in range(2)]
+        return np.where(self.index < 0, 1.0, np.where(self.flat.owner == 0, *numbers))
+
+    def policy(self, arrays: Pair) -> Policy:
+        """The oracle's policy with a tree strategy's probabilities."""
+        return self.flat.table(self.vector(arrays))
+
+    def arrays(self, policy: Policy) -> Pair:
+        """An unreduced tree's strategy with the probabilities of a policy, uniform at states that no deal has."""
+        vector, result = self.flat.vector(policy), Strategy.uniform(self.tree).probabilities
+        for p in range(2):
+            mine = (self.index >= 0) & (self.flat.owner == p)
+            result[p].reshape(-1)[self.index[mine]] = vector[mine]
+        return result
+
+    def normalised(self, weights: np.ndarray) -> np.ndarray:
+        """Weights by slot as probabilities, uniform where all are 0."""
+        total = np.add.reduceat(weights, self.flat.first)[self.flat.info_of]
+        return np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / self.flat.width[self.flat.info_of])
+
+
+@cache
+def bridge(game: TrucHand, reduced: bool) -> Bridge:
+    """One bridge for each game and kind of tree."""
+    return Bridge(game, reduced)
+
+
+def random_strategy(tree: Tree, rng: np.random.Generator) -> Pair:
+    """Random probabilities, none of them tiny, of every state of a tree."""
+
+    def numbers(p: int) -> np.ndarray:
+        starts, sizes = tree.states[p]
+        weights = lanes_array(tree.rows[p], np.float64)
+        weights[:] = rng.uniform(0.1, 1.0, weights.shape)
+        if len(starts):
+            weights /= np.repeat(np.add.reduceat(weights, starts, axis=0), sizes, axis=0)
+        return weights
+
+    return numbers(0), numbers(1)
