@@ -28,9 +28,11 @@ from solver.tree import Tree
 # Each differs in one respect from an algorithm of the solver.
 VARIANTS = {
     "cfr+ t^2": Algorithm(None, None, 2.0, plus=True),  # CFR+ with a steeper average
-    "dcfr+ a1.2": Algorithm(1.2, 1.2, 2.0, plus=True),  # forgets more: fast at first, then erratic
+    "dcfr+ a1.2": Algorithm(1.2, 1.2, 2.0, plus=True),  # forgets more, and turns erratic
     "dcfr+ a2": Algorithm(2.0, 2.0, 2.0, plus=True),  # forgets less
     "dcfr+ t^4": Algorithm(1.5, 1.5, 4.0, plus=True),  # a steeper average
+    "pdcfr+ c.1": Algorithm(1.5, 1.5, 2.0, plus=True, prediction=0.1),  # a small prediction that does not fade
+    "pdcfr+ c.5": Algorithm(1.5, 1.5, 2.0, plus=True, prediction=0.5),  # and one as large as fpdcfr+'s at the start
 }
 EVERYTHING = {**ALGORITHMS, **VARIANTS}
 TARGETS = (1e-2, 1e-3, 1e-4, 1e-5)

@@ -67,10 +67,7 @@ class Census:
 
 def census(tree: Tree) -> Census:
     """Count a game; a reduced tree and a full one differ only in what is stored."""
-    tally = _Tally(tree)
-    for number in range(len(tree.programs)):
-        tally.add(number)
-    deals = deal_weights(tree.rules)
+    tally, deals = _Tally(tree), deal_weights(tree.rules)
     blocks = [(tree.programs[block.program].states, len(block.histories)) for block in tree.blocks]
     return Census(
         turns=tuple(tally.turns.tolist()),
@@ -89,74 +86,68 @@ def census(tree: Tree) -> Census:
 
 
 class _Tally:
-    """Counts of a tree while its programs are added up."""
+    """Counts of a tree's programs, added up."""
 
     def __init__(self, tree: Tree) -> None:
-        self.tree = tree
         self.turns, self.raises, self.ends = np.zeros((3, 2 * tree.rules.hand_size), np.int64)
         self.states = np.zeros((3, 2), np.int64)  # kind of decision, player
         self.choices = np.zeros(2, np.int64)
+        for number in range(len(tree.programs)):
+            self._add(tree, number)
 
-    def add(self, number: int) -> None:
+    def _add(self, tree: Tree, number: int) -> None:
         """Count what all lanes of a program's blocks have below them."""
-        tree = self.tree
         rules, program = tree.rules, tree.programs[number]
         before = [history for block in tree.blocks if block.program == number for history in block.histories]
         left = rules.copies - np.array([[history.count(rank) for rank in range(rules.n_ranks)] for history in before])
         within = np.zeros((program.stop - program.start, rules.n_ranks), np.int64)  # cards played in the program
-        memo: dict[tuple[bytes, bool], _Lines] = {}  # nodes differ more in raises than in cards
+        lines: dict[tuple[bytes, bool], Ints] = {}  # copies left in each that some deal allows
         for node, cards in zip(tree.nodes[program.start : program.stop], within, strict=True):
             if node.parent >= 0:
                 cards += within[node.parent - program.start]
             if node.card >= 0:
                 cards[node.card] += 1
             last = node.kind == LAST_TRICK
-            key = cards.tobytes(), last
-            if key not in memo:
+            key = cards.tobytes(), last  # nodes differ more in raises than in cards
+            if key not in lines:
                 # The card led to the last trick, any that is left, is part of its node: one line each.
                 led = np.eye(rules.n_ranks, dtype=np.int64) if last else np.zeros((1, rules.n_ranks), np.int64)
-                memo[key] = _Lines((left[:, None] - cards - led).reshape(-1, rules.n_ranks))
-            lines, player, held = memo[key], node.player, node.spot.held
+                after = (left[:, None] - cards - led).reshape(-1, rules.n_ranks)
+                lines[key] = after[(after >= 0).all(axis=1)]
+            at, player, held = lines[key], node.player, node.spot.held
             turn = 2 * rules.hand_size - sum(held)  # from 0: the turn of the next card
-            above = tree.nodes[node.parent].words if node.parent >= 0 else ()
+            answered = node.parent >= 0 and tree.nodes[node.parent].words == (ACCEPT, REFUSE)
             if last:
-                self._decide(TURN, player, 1, turn + 1, lines, int(node.raise_legal))
+                self._decide(TURN, player, 1, turn + 1, at, int(node.raise_legal))
                 if node.raise_legal:
-                    self._decide(ANSWER, 1 - player, 0, turn + 1, lines, 2)
-                    self._decide(RAISED, player, 1, turn + 1, lines, 0)
-                self.ends[turn + 1] += (1 + node.raise_legal) * lines.holdings(1)
+                    self._decide(ANSWER, 1 - player, 0, turn + 1, at, 2)
+                    self._decide(RAISED, player, 1, turn + 1, at, 0)
+                self.ends[turn + 1] += (1 + node.raise_legal) * _holdings(at, 1)
             elif node.kind == DECISION:
-                answer = node.words == (ACCEPT, REFUSE)
-                kind = ANSWER if answer else RAISED if above == (ACCEPT, REFUSE) else TURN
-                self._decide(kind, player, held[player], turn, lines, len(node.words))
-            elif above != (ACCEPT, REFUSE):
-                self.ends[turn - 1] += len(lines.left)
+                kind = ANSWER if node.words == (ACCEPT, REFUSE) else RAISED if answered else TURN
+                self._decide(kind, player, held[player], turn, at, len(node.words))
+            elif not answered:  # an end by a card
+                self.ends[turn - 1] += len(at)
 
-    def _decide(self, kind: int, player: int, held: int, turn: int, lines: _Lines, words: int) -> None:
+    def _decide(self, kind: int, player: int, held: int, turn: int, left: Ints, words: int) -> None:
         """Count a decision with `words` public actions (0 or 1 at a turn, where a card may be played; else 2)."""
         if kind == TURN:
-            self.turns[turn] += len(lines.left)
-            self.raises[turn] += len(lines.left) * words
-        possible = lines.holdings(held)
+            self.turns[turn] += len(left)
+            self.raises[turn] += len(left) * words
+        possible = _holdings(left, held)
         self.states[kind, player] += possible
         # Without a public action, who holds a single rank has nothing to choose.
-        self.choices[player] += possible - (0 if words else np.count_nonzero(lines.left >= held))
+        self.choices[player] += possible - (0 if words else np.count_nonzero(left >= held))
 
 
-class _Lines:
-    """Public lines that some deal allows, by the copies of each rank that they leave: `left`, shape (lines, ranks)."""
-
-    def __init__(self, left: Ints) -> None:
-        self.left = left[(left >= 0).all(axis=1)]
-
-    def holdings(self, size: int) -> int:
-        """Number of holdings (multisets) of `size` cards, over all lines."""
-        if size < 2:
-            return int(np.count_nonzero(self.left)) if size else len(self.left)
-        ways = np.zeros((size + 1, len(self.left)), np.int64)  # by number of cards, with the ranks so far
-        ways[0] = 1
-        for copies in self.left.T:
-            for k in range(size, 0, -1):
-                for a in range(1, k + 1):
-                    ways[k] += ways[k - a] * (copies >= a)
-        return int(ways[size].sum())
+def _holdings(left: Ints, size: int) -> int:
+    """Number of multisets of `size` cards that `left`, copies by rank of shape (lines, ranks), allows, in all lines."""
+    if size < 2:
+        return int(np.count_nonzero(left)) if size else len(left)
+    ways = np.zeros((size + 1, len(left)), np.int64)  # by number of cards, with the ranks so far
+    ways[0] = 1
+    for copies in left.T:
+        for k in range(size, 0, -1):
+            for a in range(1, k + 1):
+                ways[k] += ways[k - a] * (copies >= a)
+    return int(ways[size].sum())

@@ -77,8 +77,9 @@ NODE = np.dtype(
 # Tables of holdings, by number of cards k: see `solver.tree.holdings`.
 Holdings = namedtuple("Holdings", "size distinct card rest number positions pairs more factorial")
 # One step of CFR: `weight` of this iterate in the average; old regrets times `gain` if positive, `loss` if negative;
-# `ahead`: the same for a prediction; regrets are cut off below `floor`; positive ones up to `zero` count as none.
-Step = namedtuple("Step", "weight gain loss ahead floor zero predictive")
+# `ahead`: the same for a prediction, which is `prediction` times the latest regret; regrets are cut off below `floor`;
+# positive ones up to `zero` count as none.
+Step = namedtuple("Step", "weight gain loss ahead floor zero prediction")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -242,8 +243,9 @@ def _update(regret, play, row, difference, scratch, step):
     floor = splat(scratch, step.floor)
     new = larger(larger(old * splat(scratch, step.gain), old * splat(scratch, step.loss)) + difference, floor)
     store(regret, row, new)
-    if step.predictive:
-        store(play, row, larger(new * splat(scratch, step.ahead) + difference, floor))
+    if step.prediction > 0.0:
+        expected = new * splat(scratch, step.ahead) + difference * splat(scratch, step.prediction)
+        store(play, row, larger(expected, floor))
 
 
 @njit(**_COMPILED)
@@ -623,7 +625,7 @@ def sweep(
                 continue
             step = Step(
                 steps[t, player, 0], steps[t, player, 1], steps[t, player, 2], steps[t, player, 3],
-                steps[t, player, 4], steps[t, player, 5], steps[t, player, 6] != 0.0,
+                steps[t, player, 4], steps[t, player, 5], steps[t, player, 6],
             )  # fmt: skip
             block = blocks[player, b]
             scratch = private if phase == BOTH else top

@@ -7,8 +7,6 @@ import stat
 import tempfile
 from pathlib import Path
 
-import platformdirs
-
 APPLICATION = "le-truc"
 
 
@@ -27,6 +25,8 @@ def cache_folder() -> Path | None:
 
 
 def _usual_folder() -> Path | None:
+    import platformdirs  # only what compiles needs it
+
     try:
         return Path(platformdirs.user_cache_dir(APPLICATION, appauthor=False))
     except (OSError, RuntimeError):  # no home folder

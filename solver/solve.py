@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from games.rules import Rules
-from solver.best_response import Evaluation
+from solver.best_response import Evaluation, Evaluator
 from solver.cfr import Solver
 from solver.storage import StorageError, save_checkpoint, save_strategy
 from solver.strategy import Strategy
@@ -103,6 +103,7 @@ def solve(
     record = Record() if record is None else record
     earlier, began = record.seconds, time.perf_counter()
     saved, chunk = began, 1
+    evaluate = Evaluator(solver.tree, solver.payoffs, threads)
 
     def keep() -> None:
         if checkpoint is not None:
@@ -123,7 +124,7 @@ def solve(
         record.seconds = earlier + elapsed
         new = solver.iterations >= record.next_evaluation
         if new:
-            exploitability = Strategy.of(solver).evaluate(threads).exploitability
+            exploitability = evaluate(solver.average).exploitability
             record.history.append(Point(solver.iterations, exploitability, record.seconds))
             record.next_evaluation = next_evaluation(solver.iterations, exploitability, accuracy)
         progress(Progress(solver.iterations, record.seconds, record.history[-1] if record.history else None, new))
@@ -150,10 +151,8 @@ def solve(
 
 def next_evaluation(iterations: int, exploitability: float, accuracy: float | None) -> int:
     """When to evaluate next: nearer, the nearer the target; evaluations then cost little, and little is overshot."""
-    if accuracy is None:
-        ratio = 1.5
-    else:
-        ratio = min(max(math.sqrt(max(exploitability, 0.0) / accuracy), 1.05), 2.0)
+    ratio = 1.5 if accuracy is None else math.sqrt(max(exploitability, 0.0) / accuracy)
+    ratio = min(max(ratio, 1.05), 2.0)
     return max(round(iterations * ratio), iterations + 1)
 
 
@@ -167,7 +166,7 @@ def warm_up() -> None:
     rules = Rules("warm-up", ("A", "2", "3"), "linear", 1, 1, (1, 2), "nobody")
     solver = Solver(Tree(rules))
     solver.step()
-    Strategy.of(solver).evaluate()
+    Evaluator(solver.tree, solver.payoffs)(solver.average)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +195,7 @@ def estimate(
     wanted = [iterations] if iterations is not None else []
     if accuracy is not None:
         power = 1.5 if solver.algorithm.plus or solver.algorithm.alpha is not None else 1.0
-        ratio = Strategy.of(solver).evaluate().exploitability / accuracy
+        ratio = Evaluator(solver.tree, solver.payoffs)(solver.average).exploitability / accuracy
         wanted.append(max(1, round(done * max(ratio, 0.0) ** (1 / power))))
     if seconds is not None:
         wanted.append(max(1, int(seconds / rate)))

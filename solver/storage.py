@@ -249,9 +249,9 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
         tree = Tree(rules)
         if tree_hash(tree) != fields["tree_hash"]:
             raise StorageError(f"{path}: made for another order of the information states than this version's")
-    except (KeyError, TypeError, ValueError) as error:  # RulesError and TreeTooLargeError among them
-        if isinstance(error, StorageError):
-            raise
+    except StorageError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:  # RulesError and TreeTooLargeError among them
         raise StorageError(f"{path}: the header describes no game ({error})") from error
     return tree, payoffs
 
@@ -313,10 +313,8 @@ def _read(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str,
         if path.exists() and not path.is_file():  # reading a device may never end
             raise StorageError(f"{path}: not a file")
         content = path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        if isinstance(error, StorageError):
-            raise
-        raise StorageError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror or error}") from error
     try:
         tensors = load_tensors(content)
         size = int.from_bytes(content[:8], "little")

@@ -26,7 +26,7 @@ def make_rules(
     n: int, copies: int, size: int, ladder: tuple[int, ...], order: str = "circular", tied: str = "nobody"
 ) -> Rules:
     """A rule set of n ranks."""
-    ranks = tuple("A23456789TJQKXYZ"[:n])
+    ranks = tuple("23456789TJQKABCD"[:n])
     return Rules("test", ranks, order, copies, size, ladder, tied)  # type: ignore[arg-type]
 
 
@@ -101,8 +101,8 @@ class Bridge:
 
     def vector(self, arrays: Pair) -> np.ndarray:
         """Numbers of the tree's rows by the oracle's slots, 1 where there is no row."""
-        numbers = [arrays[p].ravel()[np.where(self.flat.owner == p, self.index, -1)] for p in range(2)]
-        return np.where(self.index < 0, 1.0, np.where(self.flat.owner == 0, *numbers))
+        numbers = [np.append(arrays[p].ravel(), 1.0)[np.where(self.flat.owner == p, self.index, -1)] for p in range(2)]
+        return np.where(self.flat.owner == 0, *numbers)
 
     def policy(self, arrays: Pair) -> Policy:
         """The oracle's policy with a tree strategy's probabilities."""
@@ -126,6 +126,11 @@ class Bridge:
 def bridge(game: TrucHand, reduced: bool) -> Bridge:
     """One bridge for each game and kind of tree."""
     return Bridge(game, reduced)
+
+
+def assert_close(found: np.ndarray, expected: np.ndarray, accuracy: float) -> None:
+    """All numbers agree to an absolute accuracy."""
+    np.testing.assert_allclose(found, expected, rtol=0, atol=accuracy)
 
 
 def random_strategy(tree: Tree, rng: np.random.Generator) -> Pair:

@@ -393,6 +393,7 @@ DEFAULTS: dict[str, dict[str, float]] = {
     "dcfr+": {"alpha": 1.5, "gamma": 2.0},
     "pcfr+": {"gamma": 2.0},
     "pdcfr+": {"alpha": 2.3, "gamma": 5.0},
+    "fpdcfr+": {"alpha": 1.5, "gamma": 2.0},
 }
 
 
@@ -414,6 +415,7 @@ class CFR:
     - dcfr+ (Xu et al. 2024): max(R d(t-1, alpha) + g, 0); basis R
     - pcfr+ (Farina et al. 2021): max(R + g, 0); basis max(R + g, 0) with the new R: g is its own prediction
     - pdcfr+ (Xu et al. 2024): max(R d(t-1, alpha) + g, 0); basis max(R d(t, alpha) + g, 0) with the new R
+    - fpdcfr+: the same, but the prediction fades: min(1/2, sqrt(5 / t)) g in the basis
 
     Regret matching takes positive parts below `zero` as zero. `policy` is the strategy before the first iteration,
     uniform if None.
@@ -455,12 +457,14 @@ class CFR:
             r = np.maximum(r + g, 0.0)
         elif self.algorithm == "dcfr":
             r = r * np.where(r > 0, discount(t - 1, alpha), discount(t - 1, beta)) + g
-        else:  # dcfr+, pdcfr+
+        else:  # dcfr+, pdcfr+, fpdcfr+
             r = np.maximum(r * discount(t - 1, alpha) + g, 0.0)
         if self.algorithm == "pcfr+":
             return r, np.maximum(r + g, 0.0)
         if self.algorithm == "pdcfr+":
             return r, np.maximum(r * discount(t, alpha) + g, 0.0)
+        if self.algorithm == "fpdcfr+":
+            return r, np.maximum(r * discount(t, alpha) + min(0.5, (5 / t) ** 0.5) * g, 0.0)
         return r, r
 
     def _normalise(self, weight: np.ndarray) -> np.ndarray:

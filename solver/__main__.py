@@ -1,0 +1,5 @@
+"""`python -m solver` is `truc`."""
+
+from solver.cli import main
+
+main(prog_name="truc")

@@ -1,0 +1,95 @@
+"""What the commands share: options, and what they name."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from games.rules import Rules, RulesError, load_rules, preset, preset_names
+from solver.cli.errors import BAD_FILE, Failure
+
+if TYPE_CHECKING:
+    from solver.best_response import Evaluation
+    from solver.storage import Header
+    from solver.strategy import Strategy
+    from solver.tree import Tree
+
+DEFAULT_VARIANT = "le-truc"
+
+
+def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A callback for options of type float: finite and above 0."""
+    if value is not None and not 0 < value < math.inf:
+        raise click.BadParameter(f"{value!r} must be a number above 0, such as 1e-3.")
+    return value
+
+
+def game_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--variant and --rules, which go to `rules_of`."""
+    variants = ", ".join(preset_names())
+    variant = click.option("--variant", metavar="NAME", help=f"Rule set: {variants}.  [default: {DEFAULT_VARIANT}]")
+    file = click.Path(exists=True, dir_okay=False, path_type=Path)
+    rules = click.option("--rules", type=file, metavar="FILE", help="Rule set of your own, a TOML file.")
+    return variant(rules(command))
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+
+
+def rules_of(variant: str | None, file: Path | None) -> Rules:
+    """The rule set that the options name, Le Truc without any.  Raises click.UsageError."""
+    if variant is not None and file is not None:
+        raise click.UsageError("--variant and --rules exclude each other, give one of them")
+    try:
+        return load_rules(file) if file is not None else preset(DEFAULT_VARIANT if variant is None else variant)
+    except RulesError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def tree_of(rules: Rules) -> Tree:
+    """The public tree.  Raises click.UsageError if it is too large."""
+    from solver.tree import Tree, TreeTooLargeError
+
+    try:
+        return Tree(rules)
+    except TreeTooLargeError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def open_strategy(file: Path) -> tuple[Strategy, Header]:
+    """Read a strategy file.  Raises Failure."""
+    from solver.storage import StorageError, load_strategy
+
+    try:
+        return load_strategy(file)
+    except StorageError as error:
+        raise Failure(str(error), BAD_FILE) from error
+
+
+def numbers(
+    variant: str, score: str | None, iterations: int | None, result: Evaluation, seconds: float
+) -> dict[str, Any]:
+    """The keys of every JSON document about a strategy's worth."""
+    return {
+        "variant": variant,
+        "score": score,
+        "unit": result.unit,
+        "iterations": iterations,
+        "value": result.value,
+        "value_interval": list(result.interval),
+        "best_response": list(result.best_response),
+        "nash_conv": result.nash_conv,
+        "exploitability": result.exploitability,
+        "seconds": round(seconds, 3),
+    }
+
+
+def usable_threads() -> int:
+    """Threads by default: the cores this process may use, at most 4, for a tree's blocks do not divide into more."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, 4)

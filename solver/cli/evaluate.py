@@ -1,0 +1,77 @@
+"""`truc evaluate`: what a strategy is worth."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from solver.cli.common import (
+    DEFAULT_VARIANT,
+    game_options,
+    json_option,
+    numbers,
+    open_strategy,
+    rules_of,
+    tree_of,
+    usable_threads,
+)
+from solver.cli.errors import Failure
+from solver.paths import shipped_strategy
+
+if TYPE_CHECKING:
+    from solver.storage import Header
+    from solver.strategy import Strategy
+
+
+@click.command(name="evaluate")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--uniform", is_flag=True, help="Evaluate playing every legal action equally often, instead of a file.")
+@game_options
+@json_option
+def command(file: Path | None, uniform: bool, variant: str | None, rules: Path | None, as_json: bool) -> None:
+    """Evaluate a strategy exactly: its value and the best responses to it.
+
+    FILE is a strategy file as `truc solve` writes it, by default the one that comes with the program.  Its own rules
+    count, so --variant and --rules are only needed without FILE.
+    """
+    if file is not None and uniform:
+        raise click.UsageError("FILE and --uniform exclude each other, give one of them")
+    strategy, header = _uniform(variant, rules) if uniform else _stored(file, variant, rules)
+    start = time.perf_counter()
+    result = strategy.evaluate(usable_threads())
+    seconds = time.perf_counter() - start
+
+    from solver.cli.output import print_facts, print_json, worth
+
+    game = strategy.tree.rules.name
+    if as_json:
+        iterations, score = (header.iterations, header.score) if header else (None, None)
+        print_json(numbers(game, score, iterations, result, seconds))
+        return
+    subject = "every legal action equally often" if header is None else f"{header.iterations:,} iterations"
+    click.echo(f"{game}: one hand, {subject}")
+    print_facts(worth(result))
+
+
+def _uniform(variant: str | None, rules: Path | None) -> tuple[Strategy, None]:
+    from solver.strategy import Strategy
+
+    return Strategy.uniform(tree_of(rules_of(variant, rules))), None
+
+
+def _stored(file: Path | None, variant: str | None, rules: Path | None) -> tuple[Strategy, Header]:
+    """A strategy file's content, if it is of the game that the options name."""
+    wanted = None if variant is None and rules is None else rules_of(variant, rules)
+    if file is None:
+        name = DEFAULT_VARIANT if wanted is None else wanted.name
+        file = None if rules is not None else shipped_strategy(name)
+        if file is None:
+            raise Failure(f"no strategy for {name!r} comes with the program, give the FILE of one (see `truc solve`)")
+    strategy, header = open_strategy(file)
+    stored = strategy.tree.rules
+    if wanted is not None and wanted.hash != stored.hash:
+        raise click.UsageError(f"{file} is for the rules {stored.name!r}, but the options say {wanted.name!r}")
+    return strategy, header

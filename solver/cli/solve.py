@@ -1,0 +1,309 @@
+"""`truc solve`: run the solver, show how to open, keep the strategy."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from games.rules import Rules
+from solver.cli.common import (
+    game_options,
+    json_option,
+    numbers,
+    open_strategy,
+    positive,
+    rules_of,
+    tree_of,
+    usable_threads,
+)
+from solver.cli.errors import BAD_FILE, FAILURE, INTERRUPTED, NOT_REACHED, USAGE, Failure
+
+if TYPE_CHECKING:
+    from solver.cfr import Solver
+    from solver.solve import Outcome, Record
+    from solver.tree import Tree
+
+ALGORITHMS = ("dcfr+", "dcfr", "cfr+", "cfr", "pcfr+", "pdcfr+")  # names of solver.cfr.ALGORITHMS, best first
+DEFAULT_ACCURACY = 1e-3
+SMALL_TREE = 20_000  # rows; below, threads wait for each other longer than they work
+
+
+@click.command(name="solve")
+@click.option(
+    "--accuracy",
+    type=float,
+    callback=positive,
+    metavar="X",
+    help="Stop when the stored strategy's exploitability is at most X points per hand.  [default: 1e-3 if no other "
+    "limit is given]",
+)
+@click.option("--iterations", type=click.IntRange(1, 10**9), metavar="N", help="Stop after N iterations in all.")
+@click.option("--seconds", type=float, callback=positive, metavar="S", help="Stop after S seconds of this run.")
+@click.option(
+    "--algorithm",
+    type=click.Choice(ALGORITHMS),
+    metavar="NAME",
+    help=f"One of {', '.join(ALGORITHMS)}.  [default: {ALGORITHMS[0]}]",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Threads to use; the result does not depend on them.  [default: the cores there are, up to 4]",
+)
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
+@click.option("--fresh", is_flag=True, help="Start anew although there is a checkpoint, and replace that.")
+@click.option("--dry-run", is_flag=True, help="Only say how large the game is and about how long it would take.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Strategy file to write; the checkpoint lies beside it.  [default: NAME.safetensors]",
+)
+@game_options
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    accuracy: float | None,
+    iterations: int | None,
+    seconds: float | None,
+    algorithm: str | None,
+    threads: int | None,
+    resume: bool,
+    fresh: bool,
+    dry_run: bool,
+    output: Path | None,
+    variant: str | None,
+    rules: Path | None,
+    as_json: bool,
+) -> None:
+    """Solve a game and write its strategy, with the proof of how good it is.
+
+    The first limit that is reached stops the run.  Ctrl-C saves a checkpoint; `--resume` goes on from it and ends with
+    the same bits as an undisturbed run.  Exit code 3 if --accuracy was given and not reached.
+    """
+    game = rules_of(variant, rules)
+    limits: dict[str, Any] = {"accuracy": accuracy, "iterations": iterations, "seconds": seconds}
+    if not any(limits.values()):
+        limits["accuracy"] = DEFAULT_ACCURACY
+    if resume and fresh:
+        raise click.UsageError("--resume and --fresh exclude each other, give one of them")
+    file = Path(f"{game.name}.safetensors") if output is None else output
+    checkpoint = file.parent / (file.name.removesuffix(".safetensors") + ".checkpoint")
+    if not file.name:
+        raise click.UsageError(f"-o {str(file)!r} is no name of a file")
+    if not dry_run:
+        _check_files(file, checkpoint, resume, fresh)
+    tree = tree_of(game)
+    used = threads or (1 if sum(tree.rows) < SMALL_TREE else usable_threads())
+    if dry_run:
+        _dry_run(tree, algorithm or ALGORITHMS[0], used, limits, as_json)
+        return
+    solver, record = _start(tree, game, checkpoint, algorithm, used, resume)
+
+    from solver.cli.progress import Reporter
+    from solver.solve import solve, warm_up
+
+    try:
+        with _interruptible() as stopped, Reporter(game.name, limits["accuracy"]) as reporter:
+            warm_up()
+            outcome = solve(
+                solver,
+                file,
+                **limits,
+                checkpoint=checkpoint,
+                record=record,
+                threads=used,
+                stop=lambda: bool(stopped),
+                progress=reporter,
+            )
+    except OSError as error:  # a full disk, most likely
+        raise Failure(f"{click.format_filename(file)} cannot be written: {error.strerror or error}") from error
+    if outcome.evaluation is None:
+        click.echo(f"Interrupted at {outcome.iterations:,} iterations; go on with: {_resuming(ctx)}", err=True)
+        ctx.exit(INTERRUPTED)
+    _show(file, solver, limits["accuracy"], outcome, as_json)
+    if accuracy is not None and outcome.evaluation.exploitability > accuracy:
+        raise Failure(
+            f"the accuracy {accuracy:g} was not reached, but {outcome.evaluation.exploitability:.3g}; go on with a "
+            f"higher limit and --resume ({click.format_filename(checkpoint)} is kept)",
+            NOT_REACHED,
+        )
+
+
+def _check_files(file: Path, checkpoint: Path, resume: bool, fresh: bool) -> None:
+    """Find out before the run what would spoil it at its end."""
+    try:
+        for path in (file, checkpoint):
+            _check_file(path)
+        _check_contents(file)
+        kept = checkpoint.exists()
+    except OSError as error:
+        code = FAILURE if error.errno in (EACCES, EPERM, EROFS, ENOSPC, EDQUOT) else USAGE
+        raise Failure(f"{file} cannot be written: {error.strerror or error}", code) from error
+    if resume and not kept:
+        raise click.UsageError(f"there is no checkpoint {checkpoint} to resume from, leave --resume out to start")
+    if kept and not (resume or fresh):
+        raise click.UsageError(f"{checkpoint} keeps an unfinished run: --resume goes on with it, --fresh starts anew")
+
+
+def _check_file(path: Path) -> None:
+    """A file can be written there, and what killed runs left is removed.  Raises OSError, click.UsageError."""
+    from solver.storage import check_writable, remove_leftovers
+
+    if not path.parent.is_dir():
+        raise click.UsageError(f"{path} is in a folder that does not exist")
+    if path.exists() and not path.is_file():  # a device would be replaced by a file
+        raise click.UsageError(f"{path} is there and not a file, choose another name")
+    check_writable(path)
+    remove_leftovers(path)
+
+
+def _check_contents(file: Path) -> None:
+    """Nothing but an earlier strategy is overwritten.  Raises OSError, click.UsageError."""
+    from solver.storage import STRATEGY
+
+    if file.exists() and file.stat().st_size:
+        with file.open("rb") as existing:
+            if STRATEGY.encode() not in existing.read(4096):
+                raise click.UsageError(f"{file} is there and not a strategy file, choose another name")
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM in a list, which is empty as long as there was none; a second one acts at once."""
+    received: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+
+    def receive(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, receive)
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _start(
+    tree: Tree, rules: Rules, checkpoint: Path, algorithm: str | None, threads: int, resume: bool
+) -> tuple[Solver, Record]:
+    """A new solver, or that of the checkpoint if it is of the same game."""
+    from solver import cfr
+    from solver.solve import Record
+    from solver.storage import StorageError, load_checkpoint
+
+    if not resume:
+        return cfr.Solver(tree, algorithm=algorithm or ALGORITHMS[0], threads=threads), Record()
+    try:
+        solver, extra = load_checkpoint(checkpoint, threads)
+        record = Record.of(extra)
+    except StorageError as error:
+        raise Failure(str(error), BAD_FILE) from error
+    stored = solver.tree.rules
+    if stored.hash != rules.hash or solver.payoffs != cfr.Payoffs.points(rules):
+        other = f"the rules {stored.name!r}" if stored.hash != rules.hash else "other payoffs"
+        raise click.UsageError(f"{checkpoint} belongs to {other}, this run is for {rules.name!r} in points")
+    if algorithm is not None and solver.algorithm != cfr.ALGORITHMS[algorithm]:
+        raise click.UsageError(f"{checkpoint} belongs to another algorithm than {algorithm!r}, leave --algorithm out")
+    return solver, record
+
+
+def _resuming(ctx: click.Context) -> str:
+    """The command that goes on with an interrupted run: the one that was given, and --resume."""
+    words = ["truc", "solve"]
+    for name, value in ctx.params.items():
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE and name not in ("resume", "fresh"):
+            option = next(param.opts[-1] for param in ctx.command.params if param.name == name)
+            words += [option] if value is True else [option, str(value)]
+    return shlex.join([*words, "--resume"])
+
+
+def _show(file: Path, solver: Solver, accuracy: float | None, outcome: Outcome, as_json: bool) -> None:
+    """The result, read back from the file."""
+    from solver.cfr import ALGORITHMS
+    from solver.cli.opening import openings, raise_share, table
+    from solver.cli.output import page_width, percent, print_facts, print_json, print_table, worth
+
+    strategy, header = open_strategy(file)
+    result, rules = outcome.evaluation, strategy.tree.rules
+    assert result is not None
+    found = openings(strategy)
+    algorithm = next(name for name, each in ALGORITHMS.items() if each == solver.algorithm)
+    if as_json:
+        document = numbers(rules.name, header.score, outcome.iterations, result, outcome.seconds)
+        reached = None if accuracy is None else result.exploitability <= accuracy
+        more: dict[str, Any] = {"algorithm": algorithm, "file": str(file), "accuracy": accuracy, "reached": reached}
+        more["history"] = [asdict(point) for point in outcome.history]
+        print_json({**document, **more, "opening": [each.json() for each in found]})
+        return
+    click.echo(f"{rules.name}: one hand, in points (at no particular score of a match)")
+    run = f"{outcome.iterations:,} iterations of {algorithm} in {outcome.seconds:.1f} seconds"
+    print_facts([*worth(result), ("run", run), ("file", click.format_filename(file))])
+    click.echo("\nHow the leader opens\n")
+    columns, sections, right = table(found, page_width())
+    print_table(columns, sections, right)
+    click.echo("\n'leads' is the card led; 8:70 3:30 means the 8 in 70 % and the 3 in 30 % of the cases.")
+    if len(rules.ladder) > 1:
+        click.echo(f"Over all deals the leader raises first in {percent(raise_share(found))}.", nl=False)
+        click.echo("  'after raise' is the card led once the dealer accepts." * ("after raise" in columns))
+
+
+def _dry_run(tree: Tree, algorithm: str, threads: int, limits: dict[str, Any], as_json: bool) -> None:
+    """How large the game is, and how long a short trial makes one expect."""
+    from solver.census import census
+    from solver.cfr import Solver
+    from solver.cli.output import print_facts, print_json
+    from solver.solve import estimate, warm_up
+
+    count = census(tree)
+    warm_up()
+    solver = Solver(tree, algorithm=algorithm, threads=threads)
+    arrays = [*solver.regret, *solver.average, *(solver.play if solver.algorithm.predictive else ())]
+    memory = sum(array.nbytes for array in arrays)
+    expected = estimate(solver, **limits)
+    if as_json:
+        print_json(
+            {
+                "variant": tree.rules.name,
+                "decision_nodes": count.decisions,
+                "information_states": count.information_states,
+                "regrets": sum(count.stored_regrets),
+                "memory_bytes": memory,
+                "algorithm": algorithm,
+                "threads": threads,
+                "estimated_iterations": expected.iterations,
+                "estimated_seconds": round(expected.seconds, 3),
+            }
+        )
+        return
+    click.echo(f"{tree.rules.name}: nothing was solved or written")
+    when = f"{expected.seconds:,.1f} seconds on {threads} thread{'s' * (threads > 1)}"
+    print_facts(
+        [
+            ("public decision nodes", f"{count.decisions:,}"),
+            ("information states", f"{count.information_states:,}, {sum(count.choices):,} of them with a choice"),
+            ("stored", f"{sum(count.stored_regrets):,} regrets and as many averages"),
+            (
+                "memory",
+                f"{memory / 2**20:,.1f} MiB of arrays, and several times that for a moment to evaluate and store",
+            ),
+            ("expected", f"about {expected.iterations:,} iterations of {algorithm}, {when}"),
+            ("", "an estimate from a short trial: within a factor of two or so"),
+        ]
+    )

@@ -1,0 +1,58 @@
+"""`truc variants`: the rule sets that come with the program."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from games.rules import Rules, preset, preset_names
+from solver.cli.common import DEFAULT_VARIANT, json_option
+from solver.paths import shipped_strategy
+
+
+@click.command(name="variants")
+@json_option
+def command(as_json: bool) -> None:
+    """List the rule sets, their differences, what is exact and what is left out."""
+    from solver.cli.output import print_json, print_table
+
+    names = sorted(preset_names(), key=lambda name: (name != DEFAULT_VARIANT, name))
+    rules = [preset(name) for name in names]
+    if as_json:
+        print_json({"variants": [_document(each) for each in rules], "exact": EXACT, "left_out": LEFT_OUT})
+        return
+    columns = ["variant", "cards, weakest first", "order", "hand", "stakes", "all tricks tied", "strategy"]
+    print_table(columns, [[_row(each) for each in rules]], right=[3])
+    click.echo("\ncircular: the first rank beats the last one and loses to all others")
+    click.echo(f"exact: {EXACT}\nleft out: {LEFT_OUT}")
+
+
+EXACT = "one hand of two players, every card and every raise; values are bounded by exact best responses"
+LEFT_OUT = "the match (a hand is worth its points, whatever the score); games for four players"
+
+
+def _document(rules: Rules) -> dict[str, Any]:
+    default = asdict(preset(DEFAULT_VARIANT))
+    fields = asdict(rules)
+    file = shipped_strategy(rules.name)
+    return {
+        **fields,
+        "hash": rules.hash,
+        "differs_in": [key for key, value in fields.items() if key != "name" and value != default[key]],
+        "strategy": None if file is None else str(file),
+    }
+
+
+def _row(rules: Rules) -> list[str]:
+    winner = {"nobody": "nobody scores", "leader": "leader wins", "dealer": "dealer wins"}[rules.all_tied]
+    return [
+        rules.name,
+        f"{' '.join(rules.ranks)} ({rules.n_cards})",
+        rules.order,
+        str(rules.hand_size),
+        " ".join(map(str, rules.ladder)),
+        winner,
+        "none yet" if shipped_strategy(rules.name) is None else "included",
+    ]
