@@ -122,6 +122,10 @@ class TrucGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel is untyped
         )
         super().__init__(_GAME_TYPE, info, parameters)
 
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """Pickle as the game's string: OpenSpiel's own way would lose the attributes of the Python object."""
+        return pyspiel.load_game, (str(self),)
+
     def new_initial_state(self) -> TrucState:
         """The state before the deal."""
         return TrucState(self)
@@ -204,7 +208,7 @@ class TrucState(pyspiel.State):  # type: ignore[misc]
             return [ACCEPT, REFUSE]
         cards = [FIRST_RANK + rank for rank, count in enumerate(self.hand(player)) if count]
         higher = self.level + 1 < len(self.get_game().rules.ladder)
-        return [RAISE, *cards] if self.phase == TURN and self.raiser != player and higher else cards
+        return [RAISE, *cards] if higher and self.raiser != player else cards
 
     def _apply_action(self, action: int) -> None:
         game: TrucGame = self.get_game()

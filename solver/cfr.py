@@ -123,9 +123,7 @@ class Sweeper:
     threads.  dtype: element type of reaches and values, and of the strategies that the sweeps read.
     """
 
-    def __init__(
-        self, tree: Tree, payoffs: Payoffs, dtype: npt.DTypeLike, threads: int = 1
-    ) -> None:
+    def __init__(self, tree: Tree, payoffs: Payoffs, dtype: npt.DTypeLike, threads: int = 1) -> None:
         self.tree = tree
         self.pay = np.stack([payoffs.table(p, dtype) for p in range(2)])
         self.left = _cards_left(tree).astype(dtype)
@@ -233,6 +231,8 @@ class Solver:
 
     def step(self, iterations: int = 1) -> None:
         """Iterate: both players' updates, `iterations` times."""
+        if iterations < 1:
+            return
         steps = [self.algorithm.step(self.iterations + 1 + i, self.zero) for i in range(iterations)]
         self.sweeper.update(steps, self.play, self.regret, self.average)
         self.iterations += iterations

@@ -1,4 +1,4 @@
-"""Where things lie on this machine: the cache of compiled code, the strategies that come with the program."""
+"""What this machine offers: a cache for compiled code, the strategies that come with the program, cores."""
 
 from __future__ import annotations
 
@@ -66,3 +66,9 @@ def shipped_strategy(variant: str) -> Path | None:
         if file.is_file():
             return file
     return None
+
+
+def usable_threads() -> int:
+    """Threads by default: the cores this process may use, at most 4, for a tree's blocks do not divide into more."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, 4)

@@ -44,15 +44,15 @@ def payoffs_of(name: str) -> Payoffs:
     return case_payoffs(name) if name in CASES else Payoffs.points(GAMES[name].rules)
 
 
-def started(both: Bridge, payoffs: Payoffs, algorithm: str) -> Solver:
+def started(both: Bridge, payoffs: Payoffs, algorithm: str, zero: float = ZERO) -> Solver:
     """A solver that can be compared with the oracle's."""
-    return Solver(both.tree, payoffs, algorithm, dtype=np.float64, zero=ZERO)
+    return Solver(both.tree, payoffs, algorithm, dtype=np.float64, zero=zero)
 
 
 def current(both: Bridge, solver: Solver) -> np.ndarray:
     """The current strategy by the oracle's slots."""
     weights = both.vector(solver.play)
-    return both.normalised(np.where(weights > ZERO, weights, 0.0))
+    return both.normalised(np.where(weights > solver.zero, weights, 0.0))
 
 
 def same_bits(a: Pair, b: Pair) -> bool:
@@ -66,7 +66,7 @@ def same_bits(a: Pair, b: Pair) -> bool:
 @pytest.mark.parametrize("reduced", [True, False])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("name", GAMES)
-def test_twenty_iterations_agree_with_the_oracles(name: str, algorithm: str, reduced: bool) -> None:
+def test_iterations_agree_with_the_oracles(name: str, algorithm: str, reduced: bool) -> None:
     """Regrets up to 1e-12 are none on both sides, or rounding would break ties differently.
 
     A merged state's average is its members', weighted by how likely the owner comes there with each: the oracle's
@@ -74,8 +74,10 @@ def test_twenty_iterations_agree_with_the_oracles(name: str, algorithm: str, red
     """
     game, both = GAMES[name], bridge(GAMES[name], reduced)
     accuracy = 1e-9 if algorithm in ("cfr", "cfr+") else 1e-8
-    solver, naive = started(both, payoffs_of(name), algorithm), oracle.CFR(game, algorithm, zero=ZERO)
-    for _ in range(20):
+    # The last begins to fade at iteration 20; in the longer run rounding adds up to more than 1e-12 as well.
+    iterations, zero = (40, 1e-10) if algorithm == "fpdcfr+" else (20, ZERO)
+    solver, naive = started(both, payoffs_of(name), algorithm, zero), oracle.CFR(game, algorithm, zero=zero)
+    for _ in range(iterations):
         solver.step()
         naive.step()
     assert_close(current(both, solver), both.flat.vector(naive.current), accuracy)
@@ -139,7 +141,7 @@ def check_solution(name: str, algorithm: str, iterations: int, accuracy: float) 
     assert (found.best_response[0] - found.best_response[1]) / 2 == pytest.approx(exact, abs=accuracy)
 
 
-@pytest.mark.parametrize("algorithm", ["dcfr+", "pdcfr+"])
+@pytest.mark.parametrize("algorithm", ["dcfr+", "fpdcfr+"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_exact_value_is_found(name: str, algorithm: str) -> None:
     check_solution(name, algorithm, 10_000, 1e-4)
@@ -174,7 +176,7 @@ def test_the_full_game_converges() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("algorithm", ["dcfr+", "pdcfr+"])
+@pytest.mark.parametrize("algorithm", ["dcfr+", "fpdcfr+"])
 @pytest.mark.parametrize("name", ["mini", "two-card", "tiny"])
 def test_same_bits_with_any_number_of_threads_and_in_any_portions(name: str, algorithm: str, dtype: type) -> None:
     tree = Tree(preset(name))
@@ -299,4 +301,6 @@ def test_schedules() -> None:
     assert (step.gain, step.floor, step.weight) == (0.0, 0.0, 1.0)
     assert ALGORITHMS["pdcfr+"].step(4, 0.0).ahead == pytest.approx(4**2.3 / (4**2.3 + 1))
     assert ALGORITHMS["pcfr+"].step(4, 0.0).ahead == 1.0
-    assert ALGORITHMS["cfr+"].step(7, 0.0)._replace(zero=1.0) == (7.0, 1.0, 1.0, 1.0, 0.0, 1.0, False)
+    step = ALGORITHMS["cfr+"].step(7, 1e-9)
+    assert (step.weight, step.gain, step.loss, step.floor, step.zero) == (7.0, 1.0, 1.0, 0.0, 1e-9)
+    assert [ALGORITHMS[name].step(80, 0.0).prediction for name in ("dcfr+", "pdcfr+", "fpdcfr+")] == [0.0, 1.0, 0.25]

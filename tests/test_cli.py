@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from games.rules import preset
+from solver import cfr
 from solver.cli import COMMANDS, main
+from solver.cli import solve as solve_command
 from solver.cli.errors import one_sentence
 from solver.storage import load_checkpoint, load_strategy
 from solver.strategy import Strategy
@@ -98,6 +100,12 @@ assert not heavy, heavy
         [sys.executable, "-c", code], cwd=Path(__file__).parent.parent, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_algorithms_are_the_solvers() -> None:
+    """Help may not import the solver, so their names are written twice."""
+    assert set(solve_command.ALGORITHMS) == set(cfr.ALGORITHMS)
+    assert solve_command.ALGORITHMS[0] == cfr.DEFAULT_ALGORITHM
 
 
 def test_version_and_module() -> None:

@@ -183,7 +183,15 @@ def test_kuhn_best_response_is_the_best_of_all_pure_strategies(player: int) -> N
 
 @pytest.mark.parametrize(
     ("algorithm", "accuracy"),
-    [("cfr", 4e-3), ("cfr+", 4e-4), ("dcfr", 6e-4), ("dcfr+", 4e-4), ("pcfr+", 1e-6), ("pdcfr+", 1e-9)],
+    [
+        ("cfr", 4e-3),
+        ("cfr+", 4e-4),
+        ("dcfr", 6e-4),
+        ("dcfr+", 4e-4),
+        ("pcfr+", 1e-6),
+        ("pdcfr+", 1e-9),
+        ("fpdcfr+", 1e-4),
+    ],
 )
 def test_every_algorithm_comes_to_kuhns_value(algorithm: str, accuracy: float) -> None:
     game = Kuhn()
@@ -231,6 +239,9 @@ def matrix_by_hand(algorithm: str, iterations: int) -> tuple[list[np.ndarray], l
                 case "pdcfr+":
                     weight, r[p] = t**5, positive(before_pd * r[p] + g)
                     basis = now_pd * r[p] + g
+                case "fpdcfr+":
+                    weight, r[p] = t**2, positive(before * r[p] + g)
+                    basis = t**1.5 / (t**1.5 + 1) * r[p] + (0.5 if t < 20 else (5 / t) ** 0.5) * g
             s[p] = s[p] + weight * x[p]
             x[p] = positive(basis) / positive(basis).sum()
     return r, x, [v / v.sum() for v in s]
@@ -239,7 +250,7 @@ def matrix_by_hand(algorithm: str, iterations: int) -> tuple[list[np.ndarray], l
 @pytest.mark.parametrize("algorithm", oracle.DEFAULTS)
 def test_updates_follow_the_formulas(algorithm: str) -> None:
     game = Matrix()
-    for iterations in (1, 2, 3, 10):
+    for iterations in (1, 2, 3, 10, 25):
         solver = oracle.cfr(game, algorithm, iterations)
         regrets, current, average = matrix_by_hand(algorithm, iterations)
         for p in (0, 1):

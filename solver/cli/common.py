@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,9 +86,3 @@ def numbers(
         "exploitability": result.exploitability,
         "seconds": round(seconds, 3),
     }
-
-
-def usable_threads() -> int:
-    """Threads by default: the cores this process may use, at most 4, for a tree's blocks do not divide into more."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, 4)

@@ -16,10 +16,9 @@ from solver.cli.common import (
     open_strategy,
     rules_of,
     tree_of,
-    usable_threads,
 )
 from solver.cli.errors import Failure
-from solver.paths import shipped_strategy
+from solver.paths import shipped_strategy, usable_threads
 
 if TYPE_CHECKING:
     from solver.storage import Header

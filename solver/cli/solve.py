@@ -24,16 +24,24 @@ from solver.cli.common import (
     positive,
     rules_of,
     tree_of,
-    usable_threads,
 )
 from solver.cli.errors import BAD_FILE, FAILURE, INTERRUPTED, NOT_REACHED, USAGE, Failure
+from solver.paths import usable_threads
 
 if TYPE_CHECKING:
     from solver.cfr import Solver
     from solver.solve import Outcome, Record
     from solver.tree import Tree
 
-ALGORITHMS = ("dcfr+", "dcfr", "cfr+", "cfr", "pcfr+", "pdcfr+")  # names of solver.cfr.ALGORITHMS, best first
+ALGORITHMS = (
+    "fpdcfr+",
+    "dcfr+",
+    "dcfr",
+    "cfr+",
+    "cfr",
+    "pcfr+",
+    "pdcfr+",
+)  # names of solver.cfr.ALGORITHMS, best first
 DEFAULT_ACCURACY = 1e-3
 SMALL_TREE = 20_000  # rows; below, threads wait for each other longer than they work
 
@@ -237,8 +245,9 @@ def _resuming(ctx: click.Context) -> str:
 def _show(file: Path, solver: Solver, accuracy: float | None, outcome: Outcome, as_json: bool) -> None:
     """The result, read back from the file."""
     from solver.cfr import ALGORITHMS
-    from solver.cli.opening import openings, raise_share, table
+    from solver.cli.opening import table
     from solver.cli.output import page_width, percent, print_facts, print_json, print_table, worth
+    from solver.opening import openings, raise_share
 
     strategy, header = open_strategy(file)
     result, rules = outcome.evaluation, strategy.tree.rules

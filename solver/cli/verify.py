@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from solver.cli.common import json_option, open_strategy, usable_threads
+from solver.cli.common import json_option, open_strategy
 from solver.cli.errors import BAD_FILE, Failure
+from solver.paths import usable_threads
 
 TOLERANCE = 1e-9  # another processor or compiler may round otherwise
 

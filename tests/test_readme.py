@@ -1,0 +1,122 @@
+"""The README's commands work as printed, long ones in a short form; its rule file and its Python example too."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from games.rules import Rules, preset
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+TRUC = [sys.executable, "-m", "solver"]
+
+# What is run in place of each command, with the exit codes that are fine.
+SHORT: dict[str, tuple[list[str], tuple[int, ...]]] = {
+    "truc variants": (["variants"], (0,)),
+    "truc solve --accuracy 1e-4": (["solve", "--variant", "tiny", "--accuracy", "1e-4", "-o", "a.safetensors"], (0,)),
+    "truc solve --dry-run": (["solve", "--dry-run"], (0,)),
+    "truc solve --resume": (["solve", "--variant", "mini", "--resume", "--iterations", "60"], (0,)),
+    "truc solve --variant mini --json": (["solve", "--variant", "mini", "--json", "-o", "b.safetensors"], (0,)),
+    "truc evaluate": (["evaluate"], (0,)),
+    "truc evaluate --uniform": (["evaluate", "--uniform"], (0,)),
+    "truc verify le-truc.safetensors": (["verify", "le-truc.safetensors"], (0,)),
+    "truc solve --rules my-deck.toml": (["solve", "--rules", "my-deck.toml", "--iterations", "20"], (0,)),
+}
+SCRIPTS: dict[str, list[str]] = {
+    "python scripts/reproduce.py": ["--variant", "tiny", "--accuracy", "1e-3", "--results", "{tmp}"],
+    "python scripts/reproduce.py --check": ["--variant", "tiny", "--results", "{tmp}", "--check"],
+    "python scripts/bench.py": ["--variant", "tiny", "--accuracy", "1e-2", "--rounds", "2"],
+    "python scripts/algorithm_study.py": ["--variant", "tiny", "--iterations", "20", "--out", "{tmp}/study"],
+}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.S)
+
+
+def commands() -> list[str]:
+    """The shell commands of the README, without comments."""
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    return [line.split(" #")[0].strip() for line in lines if line.strip()]
+
+
+def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+    return subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def test_every_command_is_tested() -> None:
+    setup = [command for command in commands() if command.startswith("python3 -m venv")]
+    assert len(setup) == 2  # tried by a slow test
+    assert set(commands()) - set(setup) == SHORT.keys() | SCRIPTS.keys()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the commands expect to find: a strategy, a checkpoint, a rule file."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "my-deck.toml").write_text(blocks("toml")[0].replace('"mini"', '"my-deck"'))
+    assert run([*TRUC, "solve", "--iterations", "30"], folder).returncode == 0
+    unfinished = run([*TRUC, "solve", "--variant", "mini", "--iterations", "20", "--accuracy", "1e-9"], folder)
+    assert unfinished.returncode == 3, unfinished.stderr
+    return folder
+
+
+@pytest.mark.parametrize("command", [*SHORT])
+def test_command(command: str, folder: Path) -> None:
+    arguments, codes = SHORT[command]
+    done = run([*TRUC, *arguments], folder)
+    assert done.returncode in codes, done.stderr
+    assert done.stdout
+
+
+def test_scripts(tmp_path: Path) -> None:
+    for command, options in SCRIPTS.items():
+        script = command.split()[1]
+        done = run([sys.executable, str(ROOT / script), *(o.format(tmp=tmp_path) for o in options)], ROOT)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+    assert (tmp_path / "tiny" / "points" / "manifest.json").is_file()
+    assert (tmp_path / "tiny" / "points" / "opening.png").is_file()
+
+
+def test_rule_file() -> None:
+    (text,) = blocks("toml")
+    assert Rules.from_toml(text, "README").hash == preset("mini").hash
+
+
+def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = blocks("python")
+    exec(compile(code, "README", "exec"), {})
+    assert "best_response" in capsys.readouterr().out
+
+
+def test_links() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [c for c in commands() if c.startswith("python3 -m venv")])
+def test_in_an_empty_environment(command: str, tmp_path: Path) -> None:
+    """A fresh copy, no home folder, an empty cache of compiled code, and packages that cannot be written."""
+    copy = tmp_path / "copy"
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, tracked.split("\0")):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
+    environment = {"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)}
+    install, program = command.rsplit(" && ", 1)
+    install = install.replace("python3 ", f"{sys.executable} ", 1)
+    subprocess.run(install, shell=True, cwd=copy, env=os.environ | {"TMPDIR": str(tmp_path)}, check=True)
+    for folder in (copy / ".venv").rglob("site-packages"):
+        subprocess.run(["chmod", "-R", "a-w", str(folder)], check=True)
+    done = subprocess.run(program, shell=True, cwd=copy, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "8 8 8" in done.stdout or " passed" in done.stdout
