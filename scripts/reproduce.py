@@ -39,6 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ACCURACY = 1e-5  # points per hand
 # Colour-blind safe (Okabe and Ito 2008), by rank from the weakest; labels name the ranks as well.
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
+CELL = 0.9  # of the distance between two hands in the picture
 
 
 def run(rules: Rules, accuracy: float, file: Path) -> tuple[Outcome, Solver]:
@@ -113,21 +114,21 @@ def plot_openings(path: Path, rules: Rules, found: list[Opening]) -> None:
             low, middle, high = each.cards
             if high != top:
                 continue
-            left = middle - 0.5
+            left = middle - 0.5 * CELL
             for rank, name in enumerate(names):
                 width = each.probabilities.get(name, 0.0)
                 raised = each.raises * (each.after_raise or {}).get(name, 0.0)
                 for share, hatch in ((width, None), (raised, "////")):
                     if share > 0.002:
                         axes.add_patch(
-                            Rectangle((left, low - 0.45), share, 0.9, facecolor=COLOURS[rank % 8], hatch=hatch,
+                            Rectangle((left, low - 0.5 * CELL), share * CELL, CELL, facecolor=COLOURS[rank % 8], hatch=hatch,
                                       edgecolor="white" if hatch else "none", linewidth=0)
                         )  # fmt: skip
                         if share > 0.3:
                             dark = rank % 8 in (0, 3, 5)
-                            axes.text(left + share / 2, low, name, ha="center", va="center", fontsize=7,
+                            axes.text(left + share * CELL / 2, low, name, ha="center", va="center", fontsize=7,
                                       color="white" if dark else "black")  # fmt: skip
-                        left += share
+                        left += share * CELL
         axes.set(xlim=(-1.2, n - 0.4), ylim=(-1.2, n - 0.4), aspect="equal")
         axes.set_title(f"with {names[top]} as highest", fontsize=9)
         for rank in range(top + 1):

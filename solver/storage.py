@@ -2,7 +2,8 @@
 
 A strategy file has a tensor ``player0`` and ``player1`` each: for every information state, in the order of the tree
 (blocks, lanes, states), the probabilities of all actions but the last, which has what is missing to 1.  Stored as
-uint16 (1/65535 steps) or float32.  The metadata has one entry, ``header``: the JSON text of `Header`'s fields.
+uint16 (steps of 1/65535), as uint8 (20 bits each, two in five bytes, steps of 1/1048575) or as float32: the smallest
+that costs at most 5 % of exploitability.  The metadata has one entry, ``header``: the JSON text of `Header`'s fields.
 Nothing in a file depends on when or where it was made: the same run writes the same bytes.
 
 A checkpoint has the solver's arrays themselves (``regret0`` ...), from which a run goes on bit by bit.
@@ -38,7 +39,7 @@ from solver.tree import Tree
 STRATEGY, CHECKPOINT = "le-truc strategy", "le-truc checkpoint"
 VERSION = "1.0"  # readers refuse another major number
 UNITS = ("points per hand", "match-winning probability")
-STORING_LOSS = 1.05  # 16 bits may cost this factor of exploitability, else 32 are used
+STORING_LOSS = 1.05  # what rounding may make of the exploitability
 
 
 class StorageError(ValueError):
@@ -91,39 +92,53 @@ def _stored(tree: Tree, player: int) -> tuple[npt.NDArray[np.bool_], list[tuple[
 
 
 def quantised(tree: Tree, player: int, probabilities: npt.NDArray[Any], bits: int) -> npt.NDArray[Any]:
-    """The tensor of a player's probabilities (shape (rows, LANES)), in 16 or 32 bits.
+    """The tensor of a player's probabilities (shape (rows, LANES)), in 16, 20 or 32 bits each.
 
-    In 16 bits the shares of one information state are rounded so that they add up exactly (largest remainders).
+    In 16 and 20 bits the shares of one information state are rounded so that they add up exactly (largest remainders).
     """
     kept, spans = _stored(tree, player)
     if bits == 32:
         table = probabilities.astype(np.float32)
     else:
         starts, sizes = tree.states[player]
-        table = np.floor(probabilities * 65535)
-        rest = probabilities * 65535 - table
+        steps = 2**bits - 1
+        table = np.floor(probabilities * steps)
+        rest = probabilities * steps - table
         for size in np.unique(sizes):
             rows = (starts[sizes == size][:, None] + np.arange(size)).ravel()
             shape = (-1, int(size), probabilities.shape[1])
             whole, part = table[rows].reshape(shape), rest[rows].reshape(shape)
-            missing = 65535 - whole.sum(axis=1, keepdims=True)
+            missing = steps - whole.sum(axis=1, keepdims=True)
             rank = np.argsort(np.argsort(-part, axis=1, kind="stable"), axis=1, kind="stable")
             table[rows] = (whole + (rank < missing)).reshape(-1, shape[2])
-        table = table.astype(np.uint16)
-    return np.concatenate([table[a:b][kept[a:b], :lanes].T.ravel() for a, b, lanes in spans])
+    numbers = np.concatenate([table[a:b][kept[a:b], :lanes].T.ravel() for a, b, lanes in spans])
+    return numbers.astype(np.uint16) if bits == 16 else _packed(numbers) if bits == 20 else numbers
+
+
+def _packed(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Whole numbers of 20 bits, two in five bytes, least significant first; an odd one out is followed by 0."""
+    pairs = np.append(numbers, [0] * (len(numbers) % 2)).astype("<u8").reshape(-1, 2)
+    packed: npt.NDArray[np.uint8] = (pairs[:, :1] | pairs[:, 1:] << 20).view(np.uint8)[:, :5].ravel()
+    return packed
+
+
+def _unpacked(packed: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.uint64]:
+    pairs = np.zeros((len(packed) // 5, 8), np.uint8)
+    pairs[:, :5] = packed.reshape(-1, 5)
+    both = pairs.view("<u8")
+    return np.concatenate([both & 0xFFFFF, both >> 20], axis=1).ravel()[:count]
 
 
 def restored(tree: Tree, player: int, tensor: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """The inverse of `quantised`: shape (rows, LANES).  Raises StorageError for what cannot be probabilities."""
     kept, spans = _stored(tree, player)
     wanted = sum(int(kept[a:b].sum()) * lanes for a, b, lanes in spans)
-    if tensor.shape != (wanted,) or tensor.dtype not in (np.uint16, np.float32):
-        raise StorageError(
-            f"tensor player{player} is {tensor.dtype} {tensor.shape}, but this game's is uint16 or float32 ({wanted},)"
-        )
-    numbers = tensor.astype(np.float64)
-    if tensor.dtype == np.uint16:
-        numbers /= 65535
+    shapes = {"uint16": (wanted,), "uint8": ((wanted + 1) // 2 * 5,), "float32": (wanted,)}
+    if shapes.get(str(tensor.dtype)) != tensor.shape:
+        possible = " or ".join(f"{dtype} {shape}" for dtype, shape in shapes.items())
+        raise StorageError(f"tensor player{player} is {tensor.dtype} {tensor.shape}, but this game's is {possible}")
+    numbers = (_unpacked(tensor, wanted) if tensor.dtype == np.uint8 else tensor).astype(np.float64)
+    numbers /= {"uint16": 2.0**16 - 1, "uint8": 2.0**20 - 1, "float32": 1.0}[str(tensor.dtype)]
     if not np.all((numbers >= 0) & (numbers <= 1)):
         raise StorageError(f"tensor player{player} has numbers that are no probabilities")
     table = lanes_array(tree.rows[player], np.float64)
@@ -144,11 +159,11 @@ def restored(tree: Tree, player: int, tensor: npt.NDArray[Any]) -> npt.NDArray[n
 def save_strategy(
     path: Path, strategy: Strategy, algorithm: Algorithm, iterations: int, score: str | None = None, threads: int = 1
 ) -> Evaluation:
-    """Write a strategy file, in 16 bits unless that costs more than 5 % of exploitability; returns the evaluation of
-    the strategy as stored.  Raises OSError."""
+    """Write a strategy file, in the fewest bits that cost at most 5 % of exploitability; returns the evaluation of the
+    strategy as stored.  Raises OSError."""
     tree, payoffs = strategy.tree, strategy.payoffs
     limit = strategy.evaluate(threads).exploitability * STORING_LOSS
-    for bits in (16, 32):
+    for bits in (16, 20, 32):
         tensors = {f"player{p}": quantised(tree, p, strategy.probabilities[p], bits) for p in range(2)}
         stored = (restored(tree, 0, tensors["player0"]), restored(tree, 1, tensors["player1"]))
         result = Strategy(tree, payoffs, stored).evaluate(threads)

@@ -92,7 +92,7 @@ def test_reading_and_writing_again_changes_nothing(file: Path, tmp_path: Path) -
         assert np.array_equal(tensor, load_tensors(again.read_bytes())[name])
 
 
-@pytest.mark.parametrize("bits", [16, 32])
+@pytest.mark.parametrize("bits", [16, 20, 32])
 def test_stored_probabilities_add_up(solver: Solver, bits: int) -> None:
     strategy = Strategy.of(solver)
     for p in range(2):
@@ -105,7 +105,7 @@ def test_stored_probabilities_add_up(solver: Solver, bits: int) -> None:
         assert table.min() >= 0
 
 
-def test_16_bits_unless_they_cost_more_than_5_percent(solver: Solver, tmp_path: Path) -> None:
+def test_as_few_bits_as_cost_at_most_5_percent(solver: Solver, tmp_path: Path) -> None:
     def stored(iterations: int, tree: Tree = TREE) -> np.dtype:
         own = Solver(tree)
         own.step(iterations)
@@ -116,7 +116,17 @@ def test_16_bits_unless_they_cost_more_than_5_percent(solver: Solver, tmp_path: 
         return load_tensors((tmp_path / "s").read_bytes())["player0"].dtype
 
     assert stored(100) == np.uint16
+    assert stored(3_000, Tree(preset("two-card"))) == np.uint8
     assert stored(20_000, Tree(preset("two-card"))) == np.float32
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 1000])
+def test_20_bits_pack_and_unpack(count: int) -> None:
+    numbers = np.random.default_rng(count).integers(0, 2**20, count)
+    packed = storage._packed(numbers)
+    assert packed.dtype == np.uint8
+    assert len(packed) == (count + 1) // 2 * 5
+    assert np.array_equal(storage._unpacked(packed, count), numbers)
 
 
 def test_same_run_same_bytes(tmp_path: Path) -> None:
@@ -267,8 +277,8 @@ def test_a_game_too_large_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch
     ("tensors", "message"),
     [
         (lambda t: {"player0": t["player0"]}, "the tensor 'player1' is missing"),
-        (lambda t: {**t, "player0": t["player0"][:-1]}, "but this game's is uint16 or float32"),
-        (lambda t: {**t, "player0": t["player0"].astype(np.int32)}, "but this game's is uint16 or float32"),
+        (lambda t: {**t, "player0": t["player0"][:-1]}, "but this game's is uint16"),
+        (lambda t: {**t, "player0": t["player0"].astype(np.int32)}, "but this game's is uint16"),
         (lambda t: {**t, "player0": np.full(t["player0"].shape, np.nan, np.float32)}, "no probabilities"),
         (lambda t: {**t, "player0": np.full(t["player0"].shape, -0.1, np.float32)}, "no probabilities"),
         (lambda t: {**t, "player0": np.full(t["player0"].shape, 65535, np.uint16)}, "more than 1"),
