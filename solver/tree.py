@@ -180,6 +180,10 @@ class Tree:
         self.rules = rules
         self.reduced = reduced
         self.holdings = holdings(rules.n_ranks, rules.copies, rules.hand_size)
+        self._sizes: list[int] = self.holdings.size.tolist()
+        self._distinct: list[list[int]] = [
+            row[:size] for row, size in zip(self.holdings.distinct.tolist(), self._sizes, strict=True)
+        ]
         self.nodes: list[Node] = []
         self.programs: list[Program] = []
         self.blocks: list[Block] = []
@@ -202,7 +206,7 @@ class Tree:
 
     def size(self, k: int) -> int:
         """Number of holdings of k cards."""
-        return int(self.holdings.size[k])
+        return self._sizes[k]
 
     def _all_states(self, player: int) -> tuple[Ints, Ints]:
         """A player's information states in order: their first rows, and their numbers of actions."""
@@ -311,9 +315,8 @@ class Tree:
 
     def _states(self, node: Node, k: int) -> list[int]:
         """Actions of each holding at a decision, which has a row for each; without a choice there is none."""
-        plays = self.holdings.distinct[k, : self.size(k)] if node.cards != NO_CARDS else np.zeros(self.size(k), int)
-        actions = plays + len(node.words)
-        return [int(a) for a in actions[actions > 1]]
+        plays = self._distinct[k] if node.cards != NO_CARDS else [0] * self.size(k)
+        return [len(node.words) + cards for cards in plays if len(node.words) + cards > 1]
 
     def _cards(self, parent: int, split: bool, new: _Growing) -> None:
         """All that follows when `parent` plays a card."""
@@ -401,8 +404,8 @@ class Tree:
         Siblings of a shared program use the same rows; the others keep theirs, since their children are other blocks.
         """
         n = self.rules.n_ranks
+        placed: dict[int, dict[str, int]] = {}  # node -> its NODE record
         reach: dict[int, list[int]] = {}
-        left: dict[int, int] = {}
         top: dict[int, int] = {}
         peak = cursor
 
@@ -412,16 +415,17 @@ class Tree:
             return cursor - rows
 
         for i in range(program.start, program.stop):
-            node, record = self.nodes[i], nodes[i]
+            node = self.nodes[i]
             held, me = node.spot.held, node.player
+            record = placed[i] = dict.fromkeys(NODE.names or (), 0)
             if node.parent < 0:
                 mine = [take(self.size(held[0])), take(self.size(held[1]))]
-                left[i], out = take(n), take(self.size(held[player]))
-                root["held"], root["reach"], root["left_at"], root["out"] = held, mine, left[i], out
+                left, out = take(n), take(self.size(held[player]))
+                root["held"], root["reach"], root["left_at"], root["out"] = held, mine, left, out
             else:
                 if program.shared:
                     cursor = top[node.parent]
-                above, parent = self.nodes[node.parent], nodes[node.parent]
+                above, parent = self.nodes[node.parent], placed[node.parent]
                 k, offers = above.spot.held[above.player], len(above.words)
                 rest = self.size(max(k - 1, 0))
                 if node.edge < offers:
@@ -429,23 +433,22 @@ class Tree:
                 else:
                     down = offers * self.size(k) + (node.edge - offers) * rest
                 mine = list(reach[node.parent])
-                mine[above.player] = int(parent["child_reach"]) + down
+                mine[above.player] = parent["child_reach"] + down
                 if above.player != player:
                     down = node.edge * self.size(above.spot.held[1 - above.player])
-                out = int(parent["slots"]) + down
-                left[i] = left[node.parent]
-                record["left_from"] = left[i]
+                out = parent["slots"] + down
+                left = record["left_from"] = parent["left"]
                 if node.card >= 0:
-                    left[i] = take(n)
+                    left = take(n)
             reach[i] = mine
-            record["kind"], record["player"], record["card"] = node.kind, me, node.card
-            record["level"], record["winner"], record["ties"] = node.spot.level, node.winner, node.ties
-            record["raise_legal"], record["row"], record["row_other"] = node.raise_legal, node.row, node.row_other
-            record["offers"], record["cards"] = len(node.words), node.cards
-            record["left"], record["out"] = left[i], out
-            self_side = player if node.kind == TERMINAL else me
-            record["reach"], record["other_reach"] = mine[self_side], mine[1 - self_side]
-            record["held"], record["other_held"] = held[self_side], held[1 - self_side]
+            side = player if node.kind == TERMINAL else me
+            record |= {
+                **{"kind": node.kind, "player": me, "card": node.card, "offers": len(node.words), "cards": node.cards},
+                **{"level": node.spot.level, "winner": node.winner, "ties": node.ties, "raise_legal": node.raise_legal},
+                **{"row": node.row, "row_other": node.row_other, "left": left, "out": out},
+                **{"reach": mine[side], "other_reach": mine[1 - side]},
+                **{"held": held[side], "other_held": held[1 - side]},
+            }
             if node.kind == TERMINAL:
                 record["work"] = take(sum(self.size(k) for k in range(held[1 - player] + 1)))
             elif node.kind == LAST_TRICK:
@@ -461,6 +464,8 @@ class Tree:
                 else:
                     cards = {NO_CARDS: 0, LAST_CARDS: 1}.get(node.cards, n)
                     record["slots"] = take((offers + cards) * self.size(held[1 - me]))
+            placed[i] = record
             top[i] = cursor
             peak = max(peak, cursor)
+        nodes[program.start : program.stop] = [tuple(record.values()) for record in placed.values()]
         return peak
