@@ -26,10 +26,10 @@ import click
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.patches import Patch, Rectangle
-from solver.opening import Opening, openings
 
 from games.rules import RAISE, Rules, preset
 from solver.cfr import DEFAULT_ALGORITHM, Solver
+from solver.opening import Opening, openings
 from solver.paths import usable_threads
 from solver.solve import Outcome, Progress, solve
 from solver.storage import load_strategy, packages, write_atomically
@@ -121,8 +121,8 @@ def plot_openings(path: Path, rules: Rules, found: list[Opening]) -> None:
                 for share, hatch in ((width, None), (raised, "////")):
                     if share > 0.002:
                         axes.add_patch(
-                            Rectangle((left, low - 0.5 * CELL), share * CELL, CELL, facecolor=COLOURS[rank % 8], hatch=hatch,
-                                      edgecolor="white" if hatch else "none", linewidth=0)
+                            Rectangle((left, low - 0.5 * CELL), share * CELL, CELL, facecolor=COLOURS[rank % 8],
+                                      hatch=hatch, edgecolor="white" if hatch else "none", linewidth=0)
                         )  # fmt: skip
                         if share > 0.3:
                             dark = rank % 8 in (0, 3, 5)

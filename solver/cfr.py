@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from games.rules import Rules
-from solver.kernels import BOTH, DOWN, LANES, UP, UPDATE, WAIT, Step, sweep
+from solver.kernels import BOTH, DOWN, EXPECT, LANES, UP, WAIT, Step, sweep
 from solver.tree import Ints, Tree
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -143,15 +143,17 @@ class Sweeper:
     def update(self, steps: list[Step], play: Pair, regret: Pair, average: Pair) -> None:
         """CFR iterations, one for each of `steps`; changes the arrays in place."""
         both = [np.concatenate(tasks) for tasks in self.tasks]
-        self._run(both, np.array([(step, step) for step in steps]), UPDATE, play, regret, average)
+        self._run(both, np.array([(step, step) for step in steps]), EXPECT, play, regret, average)
 
     def values(self, player: int, mode: int, play: Pair) -> npt.NDArray[np.float64]:
         """Shape (H,): the value of each of `player`'s hands, given that it was dealt, for mode BEST or EXPECT."""
-        self._run([tasks[player] for tasks in self.tasks], np.zeros((1, 2, len(Step._fields))), mode, play, play, play)
+        self._run([tasks[player] for tasks in self.tasks], np.zeros((1, 2, len(Step._fields))), mode, play, None, None)
         size = self.tree.size(self.tree.rules.hand_size)
         return self.top[self.tree.result : self.tree.result + size, 0].astype(np.float64)
 
-    def _run(self, tasks: list[Ints], steps: Floats, mode: int, play: Pair, regret: Pair, average: Pair) -> None:
+    def _run(
+        self, tasks: list[Ints], steps: Floats, mode: int, play: Pair, regret: Pair | None, average: Pair | None
+    ) -> None:
         tree, plan, gate = self.tree, self.tree.plan, np.zeros(1, np.int64)
 
         def run(i: int) -> None:

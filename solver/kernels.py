@@ -29,9 +29,10 @@ same outcome share one information state (a class): regrets of the merged ones a
 the merged state is the average of their reach-weighted plays; so nothing is lost.  Two classes, unless nobody wins a
 hand whose tricks are all tied.  The leader has no card left there: his answer to a raise has no private information.
 
-A sweep has an *updating* player, `player`, whose values are computed, and a mode: UPDATE (regrets and averages
-change), BEST (the updating player best-responds), EXPECT (both play as given).  `play[p]` holds what p's strategy
-is matched to: regrets, predicted regrets, or the average.
+A sweep has an *updating* player, `player`, whose values are computed.  With regrets and averages it is an update of
+CFR.  Without (None: numba then compiles nothing of it) it evaluates, in one of two modes: BEST (the updating player
+best-responds) or EXPECT (both play as given).  `play[p]` holds what p's strategy is matched to: regrets, predicted
+regrets, or the average.
 """
 
 import operator
@@ -57,7 +58,7 @@ _COMPILED = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 DECISION, TERMINAL, LAST_TRICK = 0, 1, 2  # kinds of node
 NO_CARDS, CARDS, LAST_CARDS, SPLIT = 0, 1, 2, 3  # what a decision's card actions lead to
-UPDATE, BEST, EXPECT = 0, 1, 2  # modes of a sweep
+BEST, EXPECT = 0, 1  # modes of a sweep
 DOWN, UP, BOTH, WAIT = 0, 1, 2, 3  # phases of a task
 SPINS = 2000  # looks at the gate before a waiting thread offers its core
 
@@ -251,7 +252,7 @@ def _update(regret, play, row, difference, scratch, step):
 @njit(**_COMPILED)
 def _enter(nodes, i, player, hands, play, average, base, scratch, step, mode):
     """Come down to a decision: the acting player's reach of every child; in the own sweep keep the strategy as well
-    and, in mode UPDATE, add it to the average (weighted by the own reach)."""
+    and, if there is one, add it to the average (weighted by the own reach)."""
     node = nodes[i]
     k = node.held
     size = hands.size[k]
@@ -285,7 +286,7 @@ def _enter(nodes, i, player, hands, play, average, base, scratch, step, mode):
                 store(scratch, first_card + hands.card[k, h, j] * rest_size + hands.rest[k, h, j], part)
             if own:
                 store(scratch, sigma + a, share)
-                if mode == UPDATE:
+                if average is not None:
                     store(average, row + a, load(average, row + a) + part * weight)
         row += actions
         sigma += actions
@@ -319,7 +320,7 @@ def _leave_own(nodes, i, hands, regret, play, base, scratch, step, mode):
             else:
                 value = value + load(scratch, sigma + a) * part
         store(scratch, node.out + h, value)
-        if mode == UPDATE:
+        if regret is not None:
             for a in range(actions):
                 slot = node.slots + a * size + h
                 if a >= node.offers:
@@ -487,7 +488,7 @@ def _last_trick_answerer(
     none, one = splat(scratch, 0.0), splat(scratch, 1.0)
     zero = splat(scratch, step.zero)
     weight = splat(scratch, step.weight)
-    if raise_legal and mode == UPDATE:
+    if average is not None and raise_legal:
         _trick_reaches(own, left, work, ranks, circular, scratch)
     refused = splat(scratch, pay[level, me])
     wins, losses = work + 2 * ranks, work + 3 * ranks  # rows: what a led card brings to those that beat it, lose to it
@@ -508,7 +509,7 @@ def _last_trick_answerer(
                 raised = accept * splat(scratch, pay[level + 1, winner]) + refuse
                 p_raise, p_play = _pair(play, row, scratch, zero)
                 value = larger(raised, played) if mode == BEST else raised * p_raise + played * p_play
-                if mode == UPDATE:
+                if average is not None:
                     tied = larger(load(scratch, left + c) - one, none) * load(scratch, own + c)
                     mass = weight * _class_reach(
                         k, ties, load(scratch, work + c), load(scratch, work + ranks + c), tied
@@ -579,7 +580,7 @@ def _last_trick_leader(
             refused = raised * splat(scratch, pay[level, you])
             p_accept, p_refuse = _pair(play_other, row_other, scratch, zero)
             answer = larger(accepted, refused) if mode == BEST else accepted * p_accept + refused * p_refuse
-            if mode == UPDATE:
+            if average is not None:
                 own = load(scratch, led + c) * weight
                 store(average, row_other, load(average, row_other) + own * p_accept)
                 store(average, row_other + 1, load(average, row_other + 1) + own * p_refuse)
@@ -592,6 +593,19 @@ def _last_trick_leader(
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sweeps.
+
+
+@intrinsic
+def _of_player(typingctx, pair, player):
+    """A player's array of a pair; None of None, so that numba drops what is done with it."""
+    if isinstance(pair, types.NoneType):
+        return types.none(pair, player), lambda context, builder, sig, args: context.get_dummy_value()
+
+    def generate(context, builder, sig, args):
+        arrays = [builder.extract_value(args[0], p) for p in range(2)]
+        return builder.select(builder.icmp_signed("==", args[1], ir.Constant(args[1].type, 0)), *arrays)
+
+    return pair.dtype(pair, player), generate
 
 
 @njit(**_COMPILED, cache=_FOLDER is not None)
@@ -629,8 +643,8 @@ def sweep(
             )  # fmt: skip
             block = blocks[player, b]
             scratch = private if phase == BOTH else top
-            mine_regret = regret[0] if player == 0 else regret[1]
-            mine_average = average[0] if player == 0 else average[1]
+            mine_regret = _of_player(regret, player)
+            mine_average = _of_player(average, player)
             if phase != UP:
                 for q in range(2):
                     size = hands.size[block.held[q]]
