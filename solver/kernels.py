@@ -84,7 +84,8 @@ Step = namedtuple("Step", "weight gain loss ahead floor zero prediction")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The vector type.  float32 products may contract to fused multiply-adds; float64, which proves things, is plain IEEE.
+# The vector type.  Its arithmetic is plain IEEE, lane by lane, without fused multiply-adds: these would be faster by a
+# few per cent, but where the compiler forms them depends on what else it has compiled, and the bits depend on that.
 
 
 class Lanes(types.Type):  # type: ignore[misc]
@@ -115,8 +116,7 @@ def _register(op, instruction):
 
     @lower_builtin(op, Lanes, Lanes)
     def lower(context, builder, sig, args):
-        flags = ("contract",) if sig.return_type.element == types.float32 else ()
-        return getattr(builder, instruction)(*args, flags=flags)
+        return getattr(builder, instruction)(*args)
 
 
 for _op, _instruction in (
