@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from games.rules import ACCEPT, RAISE, REFUSE
 from solver.best_response import Evaluation, evaluate
 from solver.cfr import Floats, Pair, Payoffs, Solver, lanes_array
 from solver.kernels import LAST_CARDS, LAST_TRICK, NO_CARDS, SPLIT, TERMINAL
-from solver.tree import Tree
+from solver.tree import NOBODY, Tree
 
 
 class LineError(ValueError):
@@ -76,19 +77,40 @@ def child(tree: Tree, position: Position, action: str) -> Position | None:
         if action == RAISE:
             return position._replace(stage=1)
         return position._replace(stage=2) if action == ACCEPT else None
-    if action in words:
-        return _settle(tree, position._replace(node=node.children[words.index(action)]))
-    card = ranks.index(action)
+    after = _next(tree, position, action)
+    return None if tree.nodes[after.node].kind == TERMINAL else after
+
+
+def _next(tree: Tree, position: Position, action: str) -> Position:
+    """The node that a legal action leads to, a decision or an end; not from the last trick, which is one node."""
+    node = tree.nodes[position.node]
+    if action in node.words:
+        return position._replace(node=node.children[node.words.index(action)])
+    card = tree.rules.ranks.index(action)
     if node.cards == SPLIT:
         block, lane = tree.entry[position.node, position.lane, card]
-        return _settle(tree, Position(block, lane, tree.programs[tree.blocks[block].program].start))
+        return Position(block, lane, tree.programs[tree.blocks[block].program].start)
     if node.cards == LAST_CARDS:
-        return position._replace(node=node.children[len(words)], led=card)
-    return _settle(tree, position._replace(node=node.children[len(words) + card]))
+        return position._replace(node=node.children[len(node.words)], led=card)
+    return position._replace(node=node.children[len(node.words) + card])
 
 
-def _settle(tree: Tree, position: Position) -> Position | None:
-    return None if tree.nodes[position.node].kind == TERMINAL else position
+def ending(tree: Tree, position: Position, action: str) -> tuple[int, int]:
+    """Who wins by a legal action that ends the hand (a side, or `solver.tree.NOBODY`), and at which level of the
+    ladder."""
+    node = tree.nodes[position.node]
+    if node.kind != LAST_TRICK:
+        end = tree.nodes[_next(tree, position, action).node]
+        return end.winner, end.spot.level
+    if action == REFUSE:
+        return node.player, node.spot.level
+    outcome = _outcome(tree, position, tree.rules.ranks.index(action))
+    return (node.player, 1 - node.player, NOBODY)[outcome], node.spot.level + (position.stage == 2)
+
+
+def _outcome(tree: Tree, position: Position, card: int) -> int:
+    """Who wins the hand if the answerer plays a card to the last trick: 0 he does, 1 the leader, 2 nobody."""
+    return {1: 1, -1: 0, 0: tree.nodes[position.node].ties}[tree.rules.trick_winner(position.led, card)]
 
 
 def find(tree: Tree, line: tuple[str, ...]) -> Position:
@@ -115,16 +137,27 @@ def rows_at(tree: Tree, position: Position, arrays: Pair) -> Decision:
     if node.kind == LAST_TRICK:
         return _last_trick(tree, position, player, words, cards, column)
     k = node.spot.held[player]
-    held = hands(rules.n_ranks, k, rules.copies)
-    legal = np.zeros((len(held), len(words) + (rules.n_ranks if cards else 0)), bool)
-    legal[:, : len(words)] = True
-    if cards:
-        np.put_along_axis(legal, len(words) + held.astype(np.int64), True, axis=1)
+    held, legal, in_rows = _choices(rules.n_ranks, rules.copies, k, len(words), cards)
     table = legal.astype(np.float64)
-    choice = legal.sum(axis=1) > 1
     row = int(base[player]) + node.row
-    table[legal & choice[:, None]] = column[row : row + int(legal[choice].sum())]
+    table[in_rows] = column[row : row + int(in_rows.sum())]
     return Decision(player, _labels(tree, words, cards), held, legal, table)
+
+
+@lru_cache(maxsize=64)
+def _choices(
+    n_ranks: int, copies: int, k: int, offers: int, cards: bool
+) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """All holdings of k cards, shape (H, k), and which actions they have and have rows for, shape (H, A); read-only."""
+    held = hands(n_ranks, k, copies)
+    legal = np.zeros((len(held), offers + (n_ranks if cards else 0)), bool)
+    legal[:, :offers] = True
+    if cards:
+        np.put_along_axis(legal, offers + held.astype(np.int64), True, axis=1)
+    in_rows = legal & (legal.sum(axis=1) > 1)[:, None]
+    for array in (held, legal, in_rows):
+        array.flags.writeable = False
+    return held, legal, in_rows
 
 
 def _labels(tree: Tree, words: tuple[str, ...], cards: bool) -> tuple[str, ...]:
@@ -134,8 +167,8 @@ def _labels(tree: Tree, words: tuple[str, ...], cards: bool) -> tuple[str, ...]:
 def _last_trick(
     tree: Tree, position: Position, player: int, words: tuple[str, ...], cards: bool, column: Floats
 ) -> Decision:
-    node, rules = tree.nodes[position.node], tree.rules
-    n, c = rules.n_ranks, position.led
+    node = tree.nodes[position.node]
+    n, c = tree.rules.n_ranks, position.led
     bases = tree.bases[position.block]
     labels = _labels(tree, words, cards)
     if position.stage == 1:  # the leader has no card left
@@ -147,7 +180,7 @@ def _last_trick(
     if words:
         classes = 3 if node.ties == 2 else 2
         row = int(bases[player]) + node.row + 2 * classes * c
-        of = np.array([{1: 1, -1: 0, 0: node.ties}[rules.trick_winner(c, x)] for x in range(n)])
+        of = np.array([_outcome(tree, position, x) for x in range(n)])
         table[:, 0] = column[row + 2 * of]
         table[range(n), 1 + np.arange(n)] = column[row + 2 * of + 1]
     return Decision(player, labels, np.arange(n, dtype=np.int8)[:, None], legal, table)
@@ -168,7 +201,7 @@ class Strategy:
     def uniform(cls, tree: Tree, payoffs: Payoffs | None = None) -> Strategy:
         """Equal weight on every legal action of a decision."""
         zeros = lanes_array(tree.rows[0], np.float64), lanes_array(tree.rows[1], np.float64)
-        return cls(tree, payoffs or Payoffs.points(tree.rules), _normalised(tree, zeros, zeros))
+        return cls(tree, payoffs or Payoffs.points(tree.rules), normalised(tree, zeros, zeros))
 
     @classmethod
     def of(cls, solver: Solver) -> Strategy:
@@ -177,7 +210,7 @@ class Strategy:
         Where the average is empty, because its owner never plays that far, it is the current strategy: CFR goes on
         adapting that to the other player.
         """
-        return cls(solver.tree, solver.payoffs, _normalised(solver.tree, solver.average, solver.play))
+        return cls(solver.tree, solver.payoffs, normalised(solver.tree, solver.average, solver.play))
 
     def evaluate(self, threads: int = 1) -> Evaluation:
         """Exact values and best responses."""
@@ -188,7 +221,7 @@ class Strategy:
         return rows_at(self.tree, find(self.tree, line), self.probabilities)
 
 
-def _normalised(tree: Tree, weights: Pair, otherwise: Pair) -> Pair:
+def normalised(tree: Tree, weights: Pair, otherwise: Pair) -> Pair:
     """Probabilities in proportion to `weights`, else to the positive part of `otherwise`, else uniform."""
 
     def normal(p: int) -> npt.NDArray[np.float64]:

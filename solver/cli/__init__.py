@@ -24,6 +24,7 @@ COMMANDS = {
     "solve": "Solve a game and write its strategy",
     "evaluate": "Exact value and best responses of a strategy",
     "verify": "Check everything that a strategy file states",
+    "compare": "Compare with OpenSpiel, an independent implementation",
 }
 """Names, which are the names of the modules, and what `truc --help` says without importing them."""
 

@@ -11,6 +11,7 @@ import click
 
 from games.rules import Rules, RulesError, load_rules, preset, preset_names
 from solver.cli.errors import BAD_FILE, Failure
+from solver.paths import shipped_strategy
 
 if TYPE_CHECKING:
     from solver.best_response import Evaluation
@@ -68,6 +69,24 @@ def open_strategy(file: Path) -> tuple[Strategy, Header]:
         return load_strategy(file)
     except StorageError as error:
         raise Failure(str(error), BAD_FILE) from error
+
+
+def stored_strategy(file: Path | None, variant: str | None, rules: Path | None) -> tuple[Strategy, Header]:
+    """A strategy file, by default the one that comes with the program, if it is of the game that the options name.
+
+    Raises Failure, click.UsageError.
+    """
+    wanted = None if variant is None and rules is None else rules_of(variant, rules)
+    if file is None:
+        name = DEFAULT_VARIANT if wanted is None else wanted.name
+        file = None if rules is not None else shipped_strategy(name)
+        if file is None:
+            raise Failure(f"no strategy for {name!r} comes with the program, give the FILE of one (see `truc solve`)")
+    strategy, header = open_strategy(file)
+    stored = strategy.tree.rules
+    if wanted is not None and wanted.hash != stored.hash:
+        raise click.UsageError(f"{file} is for the rules {stored.name!r}, but the options say {wanted.name!r}")
+    return strategy, header
 
 
 def numbers(

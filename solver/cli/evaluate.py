@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from solver.cli.common import (
-    DEFAULT_VARIANT,
-    game_options,
-    json_option,
-    numbers,
-    open_strategy,
-    rules_of,
-    tree_of,
-)
-from solver.cli.errors import Failure
-from solver.paths import shipped_strategy, usable_threads
+from solver.cli.common import game_options, json_option, numbers, rules_of, stored_strategy, tree_of
+from solver.paths import usable_threads
 
 if TYPE_CHECKING:
-    from solver.storage import Header
     from solver.strategy import Strategy
 
 
@@ -38,7 +28,7 @@ def command(file: Path | None, uniform: bool, variant: str | None, rules: Path |
     """
     if file is not None and uniform:
         raise click.UsageError("FILE and --uniform exclude each other, give one of them")
-    strategy, header = _uniform(variant, rules) if uniform else _stored(file, variant, rules)
+    strategy, header = _uniform(variant, rules) if uniform else stored_strategy(file, variant, rules)
     start = time.perf_counter()
     result = strategy.evaluate(usable_threads())
     seconds = time.perf_counter() - start
@@ -59,18 +49,3 @@ def _uniform(variant: str | None, rules: Path | None) -> tuple[Strategy, None]:
     from solver.strategy import Strategy
 
     return Strategy.uniform(tree_of(rules_of(variant, rules))), None
-
-
-def _stored(file: Path | None, variant: str | None, rules: Path | None) -> tuple[Strategy, Header]:
-    """A strategy file's content, if it is of the game that the options name."""
-    wanted = None if variant is None and rules is None else rules_of(variant, rules)
-    if file is None:
-        name = DEFAULT_VARIANT if wanted is None else wanted.name
-        file = None if rules is not None else shipped_strategy(name)
-        if file is None:
-            raise Failure(f"no strategy for {name!r} comes with the program, give the FILE of one (see `truc solve`)")
-    strategy, header = open_strategy(file)
-    stored = strategy.tree.rules
-    if wanted is not None and wanted.hash != stored.hash:
-        raise click.UsageError(f"{file} is for the rules {stored.name!r}, but the options say {wanted.name!r}")
-    return strategy, header

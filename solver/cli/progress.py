@@ -1,7 +1,10 @@
-"""Progress of a run on stderr: a line that changes on a terminal, else a plain line for each evaluation."""
+"""Progress of a run on stderr: a line that changes on a terminal, else a plain line now and then."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 import click
@@ -41,3 +44,22 @@ class Reporter:
             self._status.update(text)
         elif progress.new:
             click.echo(text, err=True)
+
+
+@contextmanager
+def telling(every: float = 5.0) -> Iterator[Callable[[str], None]]:
+    """A function that shows how far something is; where lines stay, at most one in `every` seconds."""
+    console = Console(stderr=True, highlight=False)
+    if console.is_terminal:
+        with console.status("") as status:
+            yield status.update
+        return
+    shown = -every
+
+    def tell(text: str) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= every:
+            shown = time.monotonic()
+            click.echo(text, err=True)
+
+    yield tell

@@ -1,0 +1,97 @@
+"""Small decks as Gambit files: OpenSpiel and pygambit read the game that we mean."""
+
+from __future__ import annotations
+
+import io
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from games.rules import preset
+from solver.cfr import Payoffs
+from solver.gambit import EfgError, write_efg
+from tests.bridge import case_payoffs, make_rules
+from tests.test_oracle import CASES, case_rules
+
+PLAIN = ("c3x2_L12", "c3x4_L12_leader", "c3x4_L124_payoffs")
+EVERY = [name if name in PLAIN else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+
+
+def efg(name: str) -> str:
+    """The file of an exact case."""
+    text = io.StringIO()
+    number = write_efg(case_rules(CASES[name]), case_payoffs(name), text)
+    assert text.getvalue().count("\n") == number + 1
+    return text.getvalue()
+
+
+def test_lines() -> None:
+    lines = efg("c3x2_L12").splitlines()
+    assert lines[0] == 'EFG 2 R "Le Truc: c3x2_L12, points per hand" { "leader" "dealer" }'
+    assert lines[1].startswith('c "" 1 "the leader\'s hand" { "[A A 2]" 1/10 ')
+    assert lines[2] == 'c "" 2 "the dealer\'s hand against [A A 2]" { "[2 3 3]" 1 } 0'
+    assert lines[3] == 'p "" 1 1 "leader [A A 2]" { "raise" "A" "2" } 0'
+    assert 't "" 3 "dealer scores 2"' not in lines
+    assert sum(line == 't "" 4 "nobody scores 2" { 0, 0 }' for line in lines) >= 0
+
+
+def test_chance_is_exact() -> None:
+    for line in efg("c3x4_L12_leader").splitlines():
+        if line.startswith("c "):
+            assert sum(map(Fraction, re.findall(r"\] ?\" ([\d/]+)", line))) == 1
+
+
+def test_payoffs_are_exact_decimals_of_constant_sum() -> None:
+    ends = [line for line in efg("c3x4_L124_payoffs").splitlines() if line.startswith("t ")]
+    assert ends
+    for line in ends:
+        leader, dealer = map(Fraction, re.findall(r"-?\d+\.?\d*(?=[, ])", line.split("{")[1]))
+        assert leader + dealer == 0
+
+
+def test_information_sets_are_those_that_are_counted() -> None:
+    case, text = CASES["c3x2_L12"], efg("c3x2_L12")
+    for player in (1, 2):
+        sets = dict(re.findall(rf'^p "" {player} (\d+) "([^"]+)"', text, re.M))
+        assert len(sets) == len(set(sets.values())) == case[f"infosets_all_p{player - 1}"]
+
+
+def test_too_large() -> None:
+    rules = preset("mini")
+    file = io.StringIO()
+    with pytest.raises(EfgError, match="more than 1,000 nodes"):
+        write_efg(rules, Payoffs.points(rules), file, max_nodes=1000)
+    assert file.getvalue() == ""
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_openspiel_reads_it(name: str, tmp_path: Path) -> None:
+    pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed: pip install -e '.[openspiel]'")
+    path = tmp_path / "deck.efg"
+    path.write_text(efg(name), encoding="utf-8")
+    game = pyspiel.load_game(f"efg_game(filename={path})")
+    uniform = pyspiel.UniformRandomPolicy(game)
+    value = pyspiel.expected_returns(game.new_initial_state(), uniform, -1, False)[0]
+    assert value == pytest.approx(CASES[name]["ev_uniform"], abs=1e-9)
+    assert pyspiel.exploitability(game, uniform) == pytest.approx(CASES[name]["exploitability_uniform"], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["c3x2_L12", "c3x4_L124_payoffs"])
+def test_gambit_reads_it(name: str) -> None:
+    """With pygambit 16.3 and newer."""
+    gambit = pytest.importorskip("pygambit", reason="pygambit is not installed: pip install pygambit")
+    game = gambit.read_efg(io.StringIO(efg(name)))
+    assert game.is_const_sum
+    assert [player.label for player in game.players] == ["leader", "dealer"]
+    profile = game.mixed_behavior_profile()  # every action equally often
+    assert float(profile.payoff("leader")) == pytest.approx(CASES[name]["ev_uniform"], abs=1e-9)
+
+
+def test_labels_are_escaped() -> None:
+    rules = make_rules(2, 2, 1, (1,), order="linear")
+    odd = type(rules)(**{**{name: getattr(rules, name) for name in rules.__slots__}, "ranks": ('a"b', "c\\d")})
+    text = io.StringIO()
+    write_efg(odd, Payoffs.points(odd), text)
+    assert r'"leader [a\"b]" { "a\"b" }' in text.getvalue()
