@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -27,12 +28,32 @@ SHORT: dict[str, tuple[list[str], tuple[int, ...]]] = {
     "truc evaluate": (["evaluate"], (0,)),
     "truc evaluate --uniform": (["evaluate", "--uniform"], (0,)),
     "truc verify le-truc.safetensors": (["verify", "le-truc.safetensors"], (0,)),
+    "truc compare --quick": (
+        [
+            "compare",
+            "--quick",
+            "--variant",
+            "mini",
+            "--strategy",
+            "mini.safetensors",
+            "--seconds",
+            "1",
+            "--hands",
+            "50",
+        ],
+        (0,),
+    ),
     "truc solve --rules my-deck.toml": (["solve", "--rules", "my-deck.toml", "--iterations", "20"], (0,)),
 }
+OPENSPIEL = importlib.util.find_spec("pyspiel") is not None
+FULL_ONLY = {
+    "python scripts/compare.py"
+}  # a quarter of an hour; tests/test_compare.py runs what it runs in a short form
 SCRIPTS: dict[str, list[str]] = {
     "python scripts/reproduce.py": ["--variant", "tiny", "--accuracy", "1e-3", "--results", "{tmp}"],
     "python scripts/reproduce.py --check": ["--variant", "tiny", "--results", "{tmp}", "--check"],
     "python scripts/bench.py": ["--variant", "tiny", "--accuracy", "1e-2", "--rounds", "2"],
+    "python scripts/peers.py": ["--quick", "--folder", "{tmp}/openspiel"],
     "python scripts/algorithm_study.py": ["--variant", "tiny", "--iterations", "20", "--out", "{tmp}/study"],
 }
 
@@ -55,7 +76,7 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 def test_every_command_is_tested() -> None:
     setup = [command for command in commands() if command.startswith("python3 -m venv")]
     assert len(setup) == 2  # tried by a slow test
-    assert set(commands()) - set(setup) == SHORT.keys() | SCRIPTS.keys()
+    assert set(commands()) - set(setup) == SHORT.keys() | SCRIPTS.keys() | FULL_ONLY
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +92,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", [*SHORT])
 def test_command(command: str, folder: Path) -> None:
+    if "compare" in command and not OPENSPIEL:
+        pytest.skip("OpenSpiel is not installed: pip install -e '.[openspiel]'")
     arguments, codes = SHORT[command]
     done = run([*TRUC, *arguments], folder)
     assert done.returncode in codes, done.stderr
@@ -92,9 +115,12 @@ def test_rule_file() -> None:
 
 
 def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = blocks("python")
+    code, with_openspiel = blocks("python")
     exec(compile(code, "README", "exec"), {})
     assert "best_response" in capsys.readouterr().out
+    if OPENSPIEL:
+        exec(compile(with_openspiel, "README", "exec"), {})
+        assert 0 < float(capsys.readouterr().out) < 0.01
 
 
 def test_links() -> None:
