@@ -80,7 +80,8 @@ are legal, when the hand is over and what it pays: {len(hands["disagreements"])}
 
 ## External-sampling MCCFR
 
-Exploitability in {document["unit"]}, one thread each, both scored by the exact best response of this project.
+Exploitability in {document["unit"]}, one thread each, both scored by the exact best response of this project. Others
+used the machine as well, so times mean something within a row only.
 
 {table(["after", "OpenSpiel", "iterations", "states met", "ours", "iterations"], times)}
 
