@@ -41,19 +41,21 @@ class Point:
 class Record:
     """What a run keeps beside the solver's arrays, in its checkpoints too.
 
-    next_evaluation: an iteration number; history: the evaluations so far; seconds: of work, all runs together.
+    next_evaluation: an iteration number; history: the evaluations so far; seconds: of work, all runs together;
+    accuracy: what the run was asked for.
     """
 
     next_evaluation: int = FIRST_EVALUATION
     history: list[Point] = field(default_factory=list)
     seconds: float = 0.0
+    accuracy: float | None = None
 
     @classmethod
     def of(cls, extra: dict[str, Any]) -> Record:
         """What a checkpoint kept.  Raises StorageError."""
         try:
             history = [Point(**point) for point in extra["history"]]
-            return cls(int(extra["next_evaluation"]), history, float(extra["seconds"]))
+            return cls(int(extra["next_evaluation"]), history, float(extra["seconds"]), extra.get("accuracy"))
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError("the checkpoint does not say how far its run had come") from error
 
@@ -101,6 +103,7 @@ def solve(
     Raises OSError.
     """
     record = Record() if record is None else record
+    record.accuracy = accuracy
     earlier, began = record.seconds, time.perf_counter()
     saved, chunk = began, 1
     evaluate = Evaluator(solver.tree, solver.payoffs, threads)

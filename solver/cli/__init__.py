@@ -72,6 +72,9 @@ def _guarded(run: Callable[[], Any]) -> int:
         code = run()
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return USAGE
     except click.UsageError as error:
         hint = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
         return _report(one_sentence(error.format_message(), hint), USAGE)

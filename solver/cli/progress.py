@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
 import click
@@ -43,7 +43,8 @@ class Reporter:
         if self._status is not None:
             self._status.update(text)
         elif progress.new:
-            click.echo(text, err=True)
+            with suppress(OSError):  # nobody reads it any more: no reason to lose the run
+                click.echo(text, err=True)
 
 
 @contextmanager

@@ -120,6 +120,8 @@ def command(
         _dry_run(tree, algorithm or ALGORITHMS[0], used, limits, as_json)
         return
     solver, record = _start(tree, game, checkpoint, algorithm, used, resume)
+    if resume and accuracy is None and iterations is None and seconds is None and record.accuracy is not None:
+        accuracy = limits["accuracy"] = record.accuracy  # go on to what the run was asked for
 
     from solver.cli.progress import Reporter
     from solver.solve import solve, warm_up
