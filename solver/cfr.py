@@ -167,7 +167,11 @@ class Sweeper:
             run(0)
             return
         # The threads wait for each other in the kernel, so the caller, who may be interrupted, is none of them.
-        futures = [self.pool.submit(run, i) for i in range(len(tasks))]
+        try:
+            futures = [self.pool.submit(run, i) for i in range(len(tasks))]
+        except BaseException:  # a thread that cannot start, or Ctrl-C: those that have must not wait for ever
+            gate[0] = 1 << 40
+            raise
         wait(futures)
         for future in futures:
             future.result()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,6 +147,7 @@ def test_estimate() -> None:
 KILLED_RUN = """
 import os, random, signal, sys, time
 from pathlib import Path
+from typing import Any
 from games.rules import preset
 from solver import solve as module, storage
 from solver.cfr import Solver
@@ -238,3 +240,20 @@ def test_the_average_alone_is_evaluated_as_the_strategy_is(tmp_path: Path) -> No
     solver = Solver(TINY)
     outcome = solve(solver, tmp_path / "s", iterations=50)
     assert outcome.history[-1].exploitability == pytest.approx(Strategy.of(solver).evaluate().exploitability, abs=1e-12)
+
+
+def test_a_thread_that_cannot_start_leaves_none_waiting() -> None:
+    solver = Solver(Tree(preset("mini")), threads=2)
+    pool = solver.sweeper.pool
+    assert pool is not None
+    submit = pool.submit
+
+    def failing(run: Any, i: int) -> Any:
+        if i == 1:
+            raise RuntimeError("can't start new thread")
+        return submit(run, i)
+
+    pool.submit = failing  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError):
+        solver.step()
+    pool.shutdown(wait=True)
