@@ -214,20 +214,20 @@ A deck's name: circular order, ranks x copies of each, the ladder.
 - making: seconds to make the solver. OpenSpiel's reads a file that was written before; LiteEFG's converts the Python
   game itself, most of it Python's time; ours builds the tree. Ours had its kernels compiled before.
 - MiB: peak of the process up to the first iteration, and in brackets what it had after its imports. LiteEFG's includes
-  its conversion.
+  its conversion; ours is compiled code, and on these decks hardly anything else.
 
 What it shows: the same algorithm, CFR+ with alternating updates and linear averaging, in three programs. They average
-in slightly different ways, so the iterations they need differ. Our default is another algorithm and counts in float32,
-the others in float64: compare its seconds, not its iterations.
+in slightly different ways, so the iterations they need may differ. Our default is another algorithm and counts in
+float32, the others in float64: compare its seconds, not its iterations.
 
 What it does not show:
 
 - The full deck. The others keep every history of a game, deal by deal, and that is far too many; ours does not.
 - Threads. All have one here; ours and LiteEFG can have more.
-- What ours is built for. Its arrays for these decks fit into the first caches and fill few of its vector lanes, so
-  neither saving memory traffic nor vectors count for much.
-- Generality. The others solve any game given to them, ours this one only, and most of its lead comes from that: it
-  walks the public tree with all hands at once. OpenSpiel's solver walks general state objects and looks information
+- What ours is built for. Its arrays for these decks fit into the processor's caches and fill few of its vector lanes,
+  so neither saving memory traffic nor vectors count for much.
+- Generality. The others solve any game given to them, ours this one only, and its lead rests on that: it walks
+  the public tree with all hands at once. OpenSpiel's solver walks general state objects and looks information
   states up by text; it is meant to be clear. On the Python game itself it would be many times slower still.
 - The machine. It was shared, so absolute times mean little; the ratios of one run mean more.
 """
@@ -276,17 +276,18 @@ def main(decks: tuple[str, ...], chosen: tuple[str, ...], rounds: int, limit: fl
     every = decks or (tuple(DECKS)[:1] if quick else tuple(DECKS)[:-1])
     if quick:
         rounds, limit = 1, 1.0
-    found = [measure(deck(name), rounds, limit, solvers) for name in every]
     given = ["--quick"] if quick else [f"--rounds {rounds}"] if rounds != ROUNDS else []
     given += [f"--limit {limit:g}"] if limit != LIMIT and not quick else []
     given += [*(f"--deck {name}" for name in decks), *(f"--solver {name}" for name in chosen)]
     command = " ".join(["python scripts/peers.py", *given])
+    found: list[dict[str, Any]] = []
     result = {"command": command, "rounds": rounds, "limit": limit, "machine": machine(), "decks": found}
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "peers.json", (json.dumps(result, indent=1) + "\n").encode())
-    text = report(result)
-    write_atomically(folder / "peers.md", text.encode())
-    click.echo(text)
+    for name in every:  # what there is is written after each
+        found.append(measure(deck(name), rounds, limit, solvers))
+        write_atomically(folder / "peers.json", (json.dumps(result, indent=1) + "\n").encode())
+        write_atomically(folder / "peers.md", report(result).encode())
+    click.echo(report(result))
 
 
 if __name__ == "__main__":
