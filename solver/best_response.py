@@ -24,18 +24,20 @@ class Evaluation:
     """What a pair of strategies is worth; all numbers in `unit`.
 
     value: the strategies against each other, to the leader; best_response: what the leader and the dealer each get by
-    best responding to the other's strategy; rounding: a bound on the error of each of the three.
+    best responding to the other's strategy; rounding: a bound on the error of each of the three; total: what both get
+    together, 0 in points and 1 in match-winning probability.
     """
 
     value: float
     best_response: tuple[float, float]
     rounding: float
     unit: str
+    total: float = 0.0
 
     @property
     def nash_conv(self) -> float:
         """What both players together gain by best responding."""
-        return self.best_response[0] + self.best_response[1]
+        return self.best_response[0] + self.best_response[1] - self.total
 
     @property
     def exploitability(self) -> float:
@@ -45,7 +47,7 @@ class Evaluation:
     @property
     def interval(self) -> tuple[float, float]:
         """Contains the value of the game to the leader: each strategy guarantees its owner one end."""
-        return -self.best_response[1] - self.rounding, self.best_response[0] + self.rounding
+        return self.total - self.best_response[1] - self.rounding, self.best_response[0] + self.rounding
 
 
 class Evaluator:
@@ -55,7 +57,7 @@ class Evaluator:
         self._sweeper = Sweeper(tree, payoffs, np.float64, threads)
         self._dealt = combinations(tree.rules) / comb(tree.rules.n_cards, tree.rules.hand_size)
         self._rounding = rounding_bound(tree, payoffs)
-        self._unit = payoffs.unit
+        self._payoffs = payoffs
 
     def __call__(self, weights: Pair) -> Evaluation:
         """Evaluate strategies given as weights, shape (tree.rows[p], LANES): probabilities or unnormalised averages;
@@ -63,7 +65,8 @@ class Evaluator:
         play = (weights[0].astype(np.float64, copy=False), weights[1].astype(np.float64, copy=False))
         value = self._mean(self._sweeper.values(0, EXPECT, play))
         best = [self._mean(self._sweeper.values(p, BEST, play)) for p in range(2)]
-        return Evaluation(value, (best[0], best[1]), self._rounding, self._unit)
+        total = self._payoffs.total
+        return Evaluation(value, (best[0], best[1] + total), self._rounding, self._payoffs.unit, total)
 
     def _mean(self, values: npt.NDArray[np.float64]) -> float:
         """Over the dealt hands; exactly rounded, since the order of numpy's sums depends on where arrays lie."""

@@ -14,6 +14,7 @@ from games.rules import ACCEPT, RAISE, REFUSE
 from solver.best_response import Evaluation, evaluate
 from solver.cfr import Floats, Pair, Payoffs, Solver, lanes_array
 from solver.kernels import LAST_CARDS, LAST_TRICK, NO_CARDS, SPLIT, TERMINAL
+from solver.parts import Part, whole
 from solver.tree import NOBODY, Tree
 
 
@@ -108,6 +109,11 @@ def ending(tree: Tree, position: Position, action: str) -> tuple[int, int]:
     return (node.player, 1 - node.player, NOBODY)[outcome], node.spot.level + (position.stage == 2)
 
 
+def outcomes(tree: Tree, position: Position) -> npt.NDArray[np.int64]:
+    """Shape (ranks,): who wins if the answerer plays each to the last trick: 0 he does, 1 the leader, 2 nobody."""
+    return np.array([_outcome(tree, position, card) for card in range(tree.rules.n_ranks)])
+
+
 def _outcome(tree: Tree, position: Position, card: int) -> int:
     """Who wins the hand if the answerer plays a card to the last trick: 0 he does, 1 the leader, 2 nobody."""
     return {1: 1, -1: 0, 0: tree.nodes[position.node].ties}[tree.rules.trick_winner(position.led, card)]
@@ -116,26 +122,32 @@ def _outcome(tree: Tree, position: Position, card: int) -> int:
 def find(tree: Tree, line: tuple[str, ...]) -> Position:
     """The decision after a line of actions.  Raises LineError, also when the line ends the hand."""
     position = root(tree)
-    for i, action in enumerate(line):
-        after = child(tree, position, action)
-        if after is None:
-            raise LineError(f"the hand is over after {' '.join(line[: i + 1])!r}: nobody has a decision")
-        position = after
+    for n in range(len(line)):
+        position = step(tree, position, line, n)
     return position
 
 
-def rows_at(tree: Tree, position: Position, arrays: Pair) -> Decision:
-    """What two arrays of shape (tree.rows[p], LANES) hold for a decision, in place of probabilities.
+def step(tree: Tree, position: Position, line: tuple[str, ...], n: int) -> Position:
+    """The decision after action `n` of a line, from the one before it.  Raises LineError."""
+    after = child(tree, position, line[n])
+    if after is None:
+        raise LineError(f"the hand is over after {' '.join(line[: n + 1])!r}: nobody has a decision")
+    return after
+
+
+def rows_at(tree: Tree, position: Position, arrays: Pair, part: Part | None = None) -> Decision:
+    """What two arrays of shape (tree.rows[p], LANES), or of a part's rows, hold for a decision, in place of
+    probabilities.
 
     A holding with a single action has 1 there: it has no row.
     """
     node = tree.nodes[position.node]
     player, words, cards = actions(tree, position)
     rules = tree.rules
-    base = tree.bases[position.block]
+    base = (tree if part is None else part).bases[position.block]
     column = arrays[player][:, position.lane]
     if node.kind == LAST_TRICK:
-        return _last_trick(tree, position, player, words, cards, column)
+        return _last_trick(tree, position, player, words, cards, column, int(base[player]))
     k = node.spot.held[player]
     held, legal, in_rows = _choices(rules.n_ranks, rules.copies, k, len(words), cards)
     table = legal.astype(np.float64)
@@ -165,22 +177,21 @@ def _labels(tree: Tree, words: tuple[str, ...], cards: bool) -> tuple[str, ...]:
 
 
 def _last_trick(
-    tree: Tree, position: Position, player: int, words: tuple[str, ...], cards: bool, column: Floats
+    tree: Tree, position: Position, player: int, words: tuple[str, ...], cards: bool, column: Floats, base: int
 ) -> Decision:
     node = tree.nodes[position.node]
     n, c = tree.rules.n_ranks, position.led
-    bases = tree.bases[position.block]
     labels = _labels(tree, words, cards)
     if position.stage == 1:  # the leader has no card left
-        row = int(bases[player]) + node.row_other + 2 * c
+        row = base + node.row_other + 2 * c
         answer = column[row : row + 2].astype(np.float64)[None]
         return Decision(player, labels, np.zeros((1, 0), np.int8), np.ones((1, 2), bool), answer)
     legal = np.concatenate([np.ones((n, len(words)), bool), np.eye(n, dtype=bool)], axis=1)
     table = legal.astype(np.float64)
     if words:
         classes = 3 if node.ties == 2 else 2
-        row = int(bases[player]) + node.row + 2 * classes * c
-        of = np.array([_outcome(tree, position, x) for x in range(n)])
+        row = base + node.row + 2 * classes * c
+        of = outcomes(tree, position)
         table[:, 0] = column[row + 2 * of]
         table[range(n), 1 + np.arange(n)] = column[row + 2 * of + 1]
     return Decision(player, labels, np.arange(n, dtype=np.int8)[:, None], legal, table)
@@ -221,18 +232,26 @@ class Strategy:
         return rows_at(self.tree, find(self.tree, line), self.probabilities)
 
 
-def normalised(tree: Tree, weights: Pair, otherwise: Pair) -> Pair:
-    """Probabilities in proportion to `weights`, else to the positive part of `otherwise`, else uniform."""
+def normalised(tree: Tree, weights: Pair, otherwise: Pair, part: Part | None = None) -> Pair:
+    """Probabilities in proportion to `weights`, else to the positive part of `otherwise`, else uniform.
+
+    All have the rows of the tree, or of a part of it.
+    """
+    where = whole(tree) if part is None else part
 
     def normal(p: int) -> npt.NDArray[np.float64]:
-        starts, sizes = tree.states[p]
-        result = lanes_array(tree.rows[p], np.float64)
-        result += 1.0 / np.repeat(sizes, sizes)[:, None]
-        for array in (otherwise[p], weights[p]):
-            positive = np.maximum(array, 0, dtype=np.float64)
-            total = np.add.reduceat(positive, starts, axis=0) if len(starts) else positive
-            share = np.repeat(total, sizes, axis=0)
-            np.divide(positive, share, out=result, where=share > 0)
+        result = lanes_array(where.rows[p], np.float64)
+        for b in where.members:
+            sizes = np.array(tree.programs[tree.blocks[b].program].states[p], np.int64)
+            if not len(sizes):
+                continue
+            rows = slice(int(where.bases[b, p]), int(where.bases[b, p] + sizes.sum()))
+            block = result[rows]
+            block += 1.0 / np.repeat(sizes, sizes)[:, None]
+            for array in (otherwise[p], weights[p]):
+                positive = np.maximum(array[rows], 0, dtype=np.float64)
+                share = np.repeat(np.add.reduceat(positive, sizes.cumsum() - sizes, axis=0), sizes, axis=0)
+                np.divide(positive, share, out=block, where=share > 0)
         return result
 
     return normal(0), normal(1)

@@ -1,0 +1,145 @@
+"""Why: what kind of choice an advice is, and one sentence about it.
+
+`KINDS` has the conditions, which are tried in its order.  What they look at: the action that the answer plays most;
+its probability and those of the others; `win`, the chance to win the hand if nobody refuses any more; and, for a raise,
+what it is worth if it is accepted, (EV - refusal * what a refusal brings) / (1 - refusal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from games.rules import ACCEPT, RAISE, REFUSE
+from solver.cfr import PROBABILITY
+
+MIXED = 0.05  # an action that is played at least so often belongs to a mix
+STRONG = 0.7  # chance to win from which a hand is strong
+EVEN = 0.5
+
+KINDS = {
+    "forced": "there is only one legal action",
+    "mix": f"at least two actions are played with probability {MIXED} or more",
+    "value raise": "raises, and is worth at least as much when accepted as the best card without a raise",
+    "bluff": "raises, and is worth less when accepted than the best card without a raise",
+    "value call": f"accepts, and wins with a chance of {EVEN} or more",
+    "bluff catcher": f"accepts, and wins with a chance under {EVEN}: it beats mostly bluffs",
+    "refusal": "refuses",
+    "trap": f"could raise but plays a card, and wins with a chance of {STRONG} or more",
+    "card": "plays a card",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an explanation is made of; probabilities, ev and win by action, legal ones only; win without refusing.
+
+    refusal: how often a raise would be refused, None where there is none; refused: what a refusal brings; win_chance:
+    of what is played; unit: of the EVs.
+    """
+
+    probabilities: Mapping[str, float]
+    ev: Mapping[str, float]
+    win: Mapping[str, float]
+    refusal: float | None
+    refused: float
+    unit: str
+
+    @property
+    def top(self) -> str:
+        """The action that is played most."""
+        return max(self.probabilities, key=lambda action: (self.probabilities[action], self.ev[action]))
+
+    @property
+    def mixed(self) -> list[str]:
+        """The actions of a mix, the most frequent first."""
+        often = [action for action, share in self.probabilities.items() if share >= MIXED]
+        return sorted(often, key=lambda action: -self.probabilities[action])
+
+    @property
+    def win_chance(self) -> float:
+        """The chance to win with what is played, if nobody refuses any more."""
+        shares = {action: self.probabilities[action] for action in self.win}
+        total = sum(shares.values())
+        if total <= 0:
+            return max(self.win.values())
+        return sum(share * self.win[action] for action, share in shares.items()) / total
+
+    @property
+    def called(self) -> float | None:
+        """What a raise is worth if it is accepted, None if it never is or is not possible."""
+        if self.refusal is None or self.refusal > 1 - 1e-9:
+            return None
+        return (self.ev[RAISE] - self.refusal * self.refused) / (1 - self.refusal)
+
+    @property
+    def best_card(self) -> float:
+        """What the best action without a raise is worth."""
+        return max(value for action, value in self.ev.items() if action != RAISE)
+
+    @property
+    def raise_kind(self) -> str:
+        """Whether a raise is for value or a bluff; if it is never accepted, by who would win."""
+        if self.called is None:
+            return "value raise" if self.win[RAISE] >= EVEN else "bluff"
+        return "value raise" if self.called >= self.best_card - 1e-12 else "bluff"
+
+
+def kind(facts: Facts) -> str:
+    """One of `KINDS`."""
+    if len(facts.ev) == 1:
+        return "forced"
+    if len(facts.mixed) > 1:
+        return "mix"
+    if facts.top == RAISE:
+        return facts.raise_kind
+    if facts.top == ACCEPT:
+        return "value call" if facts.win[ACCEPT] >= EVEN else "bluff catcher"
+    if facts.top == REFUSE:
+        return "refusal"
+    return "trap" if facts.refusal is not None and facts.win_chance >= STRONG else "card"
+
+
+def sentence(facts: Facts) -> str:
+    """One sentence in plain words."""
+    what = kind(facts)
+    values: dict[str, Any] = {
+        "top": facts.top,
+        "actions": " and ".join(facts.mixed),
+        "apart": _amount(facts, max(facts.ev[a] for a in facts.mixed) - min(facts.ev[a] for a in facts.mixed)),
+        "win": _percent(facts.win_chance),
+        "refusal": "" if facts.refusal is None else _percent(facts.refusal),
+        "gain": _amount(
+            facts, facts.ev[facts.top] - max((v for a, v in facts.ev.items() if a != facts.top), default=0)
+        ),
+        "note": "",
+    }
+    if what == "mix":
+        word = "both" if len(facts.mixed) == 2 else "all"
+        values["word"] = word
+        values["note"] = f"; the raise is a {facts.raise_kind}" if RAISE in facts.mixed else ""
+    return SENTENCES[what].format(**values)
+
+
+SENTENCES = {
+    "forced": "Only {top} is possible.",
+    "mix": "An indifferent choice between {actions}, {word} within {apart} of each other: mixing is the point{note}.",
+    "value raise": "A value raise: it gains even if it is accepted, and the hand wins {win} of the time.",
+    "bluff": "A bluff: it lives on the {refusal} of the time that the opponent refuses.",
+    "value call": "A call for value: the hand wins {win} of the time, more often than not.",
+    "bluff catcher": "A bluff catcher: it wins only {win} of the time, but refusing would cost {gain} more.",
+    "refusal": "A refusal: accepting wins too seldom ({win}) and would cost {gain} more.",
+    "trap": "A trap: the hand wins {win} of the time and is worth more if the opponent does the raising.",
+    "card": "A card without a raise: {top} is best by {gain}.",
+}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _amount(facts: Facts, value: float) -> str:
+    if facts.unit == PROBABILITY:
+        return f"{100 * value:.2g} % of matches"
+    return f"{value:.1g} points" if value < 0.01 else f"{value:.2f} points"
