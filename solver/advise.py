@@ -152,9 +152,8 @@ class _Node:
         if other in self.left:
             return np.zeros(len(self.free[me]), bool)
         ways = self.beliefs.ways[me]
-        alone: npt.NDArray[np.bool_] = (self.beliefs.possible[me] > 0) & (
-            ways @ self.at.reach[other] < LEFT * (ways @ self.free[other])
-        )
+        reached = ways @ self.at.reach[other] >= LEFT * (ways @ self.free[other])
+        alone: npt.NDArray[np.bool_] = (self.beliefs.possible[me] > 0) & ~reached
         return alone
 
 
@@ -180,7 +179,8 @@ class Adviser:
                 other = self._node(line, (*node.left, 1 - node.at.player))
                 answer = _merged(answer, self._answer(line, other), alone)
             self._answers[line] = answer
-        return _recent(self._answers, line, MOST_ANSWERS)
+        _recent(self._answers, line, MOST_ANSWERS)
+        return self._answers[line]
 
     def row(self, line: tuple[str, ...], h: int) -> tuple[Answer, Array, float]:
         """The answer at a line, shape (A,) what it advises with holding h, and how accurate that is.
@@ -269,7 +269,8 @@ class Adviser:
             free = anything(tree, at, 0), anything(tree, at, 1)
             reach = free[0] if 0 in left else at.reach[0], free[1] if 1 in left else at.reach[1]
             self._nodes[key] = self._build(at, free, reach, key[1], level)
-        return _recent(self._nodes, key, MOST_NODES)
+        _recent(self._nodes, key, MOST_NODES)
+        return self._nodes[key]
 
     def _build(
         self, at: Situation, free: tuple[Array, Array], reach: tuple[Array, Array], left: tuple[int, ...], level: int
@@ -341,12 +342,11 @@ def resolve(rules: Rules, hand: str, line: tuple[str, ...], player: int | None =
     return full, tuple(sorted((dealt - Counter(played)).elements()))
 
 
-def _recent(kept: OrderedDict[Any, Any], key: Any, most: int) -> Any:
-    """A remembered value; beyond `most`, those that were not asked for longest are forgotten."""
+def _recent(kept: OrderedDict[Any, Any], key: Any, most: int) -> None:
+    """Note that a remembered value is asked for; beyond `most`, those that were not for longest are forgotten."""
     kept.move_to_end(key)
     while len(kept) > most:
         kept.popitem(last=False)
-    return kept[key]
 
 
 def _sensible(game: Any, strategy: Any) -> tuple[Array, Values]:

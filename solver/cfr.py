@@ -17,21 +17,28 @@ import numpy.typing as npt
 
 from games.rules import Rules
 from solver.kernels import BOTH, DOWN, EXPECT, LANES, UP, WAIT, Step, sweep
+from solver.parts import Part, whole
 from solver.tree import Ints, Tree
 
 Floats = npt.NDArray[np.floating[Any]]
 Pair = tuple[Floats, Floats]  # one array for each player
+POINTS, PROBABILITY = UNITS = ("points per hand", "match-winning probability")
 
 
 @dataclass(frozen=True, slots=True)
 class Payoffs:
     """What an end is worth to the leader: `win0[level]` if he wins the hand at that stake, `win1[level]` if the dealer
-    does, `tie` if nobody does.  The dealer's utility is minus that.  unit: what is counted."""
+    does, `tie` if nobody does.  The dealer's utility is minus that, added to `total`.  unit: what is counted."""
 
     win0: tuple[float, ...]
     win1: tuple[float, ...]
     tie: float = 0.0
-    unit: str = "points per hand"
+    unit: str = POINTS
+
+    @property
+    def total(self) -> float:
+        """What both players get together: somebody wins the match, and a point won is a point lost."""
+        return 1.0 if self.unit == PROBABILITY else 0.0
 
     @staticmethod
     def points(rules: Rules) -> Payoffs:
@@ -39,7 +46,7 @@ class Payoffs:
         return Payoffs(tuple(map(float, rules.ladder)), tuple(-float(stake) for stake in rules.ladder))
 
     def table(self, player: int, dtype: npt.DTypeLike) -> Floats:
-        """Shape (levels, 3): `player`'s payoff when side 0, side 1, nobody wins."""
+        """Shape (levels, 3): `player`'s payoff, without `total`, when side 0, side 1, nobody wins."""
         leader = np.array([(a, b, self.tie) for a, b in zip(self.win0, self.win1, strict=True)])
         return (leader if player == 0 else -leader).astype(dtype)
 
@@ -50,8 +57,8 @@ class Algorithm:
 
     Before iteration t adds its regrets, positive sums are multiplied by d(t-1, alpha) and negative ones by
     d(t-1, beta), where d(t, x) = t^x / (t^x + 1), d = 1 for x = None.  `plus` cuts negative sums to 0.  Iterate t has
-    the weight t^gamma.  With a `prediction` the strategy matches max(sum * d(t, alpha) + c(t) * last regret, 0), where
-    c(t) = prediction, or the smaller of that and sqrt(fading / t).
+    the weight t^gamma (see `shift`).  With a `prediction` the strategy matches max(sum * d(t, alpha) + c(t) * last
+    regret, 0), where c(t) = prediction, or the smaller of that and sqrt(fading / t).
     """
 
     alpha: float | None
@@ -66,10 +73,18 @@ class Algorithm:
         """Whether what is played is not the sum of regrets itself."""
         return self.prediction > 0
 
+    def shift(self, t: int) -> int:
+        """How many powers of two are taken out of the averages and their weights by iteration t.
+
+        The weights up to t add up to less than 2^(bits of t * (gamma + 1)), after millions of iterations perhaps more
+        than float32 holds (2^128).  Until then the shift is 0; later it changes no other bits, being one of exponents.
+        """
+        return 64 * max(0, math.ceil((t.bit_length() * (self.gamma + 1) - 126) / 64))
+
     def step(self, t: int, zero: float) -> Step:
         """The numbers of iteration t; positive regrets up to `zero` count as none."""
         return Step(
-            weight=float(t) ** self.gamma,
+            weight=math.ldexp(float(t) ** self.gamma, -self.shift(t)),
             gain=_discount(t - 1, self.alpha),
             loss=_discount(t - 1, self.beta),
             ahead=_discount(t, self.alpha),
@@ -117,22 +132,31 @@ def prior_reach(tree: Tree) -> npt.NDArray[np.float64]:
 
 
 class Sweeper:
-    """Runs sweeps over all blocks of a tree on one or more threads.
+    """Runs sweeps over the blocks of a tree, or of a part of it, on one or more threads.
 
     The blocks below trick 1 are independent; each writes its own rows, so the same bits come out with any number of
-    threads.  dtype: element type of reaches and values, and of the strategies that the sweeps read.
+    threads.  dtype: element type of reaches and values, and of the strategies that the sweeps read; reach: each
+    player's at the root of the part, by default the dealt hands'.
     """
 
-    def __init__(self, tree: Tree, payoffs: Payoffs, dtype: npt.DTypeLike, threads: int = 1) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        payoffs: Payoffs,
+        dtype: npt.DTypeLike,
+        threads: int = 1,
+        part: Part | None = None,
+        reach: Pair | None = None,
+    ) -> None:
         self.tree = tree
+        self.part = whole(tree) if part is None else part
         self.pay = np.stack([payoffs.table(p, dtype) for p in range(2)])
-        self.left = _cards_left(tree).astype(dtype)
-        self.top = lanes_array(tree.plan.top_rows, dtype)
-        prior = prior_reach(tree)
-        for row in tree.priors:
-            self.top[row : row + len(prior), 0] = prior
-        leaves = [b for b, block in enumerate(tree.blocks) if tree.programs[block.program].shared]
-        crown = [b for b in range(len(tree.blocks)) if b not in leaves]
+        self.left = self.part.left.astype(dtype)
+        self.top = lanes_array(self.part.top_rows, dtype)
+        for row, given in zip(tree.priors, (prior_reach(tree),) * 2 if reach is None else reach, strict=True):
+            self.top[row : row + len(given), 0] = given
+        leaves = [b for b in self.part.members if tree.programs[tree.blocks[b].program].shared]
+        crown = [b for b in self.part.members if b not in leaves]
         self.tasks = [
             [_tasks(p, crown if i == 0 else [], part) for p in range(2)]
             for i, part in enumerate(_balanced(leaves, tree, threads))
@@ -146,19 +170,20 @@ class Sweeper:
         self._run(both, np.array([(step, step) for step in steps]), EXPECT, play, regret, average)
 
     def values(self, player: int, mode: int, play: Pair) -> npt.NDArray[np.float64]:
-        """Shape (H,): the value of each of `player`'s hands, given that it was dealt, for mode BEST or EXPECT."""
+        """Shape (H,): the value of each of `player`'s holdings at the root, for mode BEST or EXPECT: with the dealt
+        hands' reach, given that it was dealt."""
         self._run([tasks[player] for tasks in self.tasks], np.zeros((1, 2, len(Step._fields))), mode, play, None, None)
-        size = self.tree.size(self.tree.rules.hand_size)
-        return self.top[self.tree.result : self.tree.result + size, 0].astype(np.float64)
+        size = self.tree.size(int(self.part.plan.blocks[player, self.part.members[0]]["held"][player]))
+        return self.top[self.tree.result : self.tree.result + size, self.part.lane].astype(np.float64)
 
     def _run(
         self, tasks: list[Ints], steps: Floats, mode: int, play: Pair, regret: Pair | None, average: Pair | None
     ) -> None:
-        tree, plan, gate = self.tree, self.tree.plan, np.zeros(1, np.int64)
+        tree, part, plan, gate = self.tree, self.part, self.part.plan, np.zeros(1, np.int64)
 
         def run(i: int) -> None:
             sweep(
-                tasks[i], steps, gate, len(tasks), plan.blocks, self.left, plan.sources, plan.targets, tree.ops,
+                tasks[i], steps, gate, len(tasks), plan.blocks, self.left, plan.sources, plan.targets, part.ops,
                 plan.nodes, tree.holdings, tree.rules.order == "circular", self.pay, play, regret, average, self.top,
                 self.scratch[i], mode,
             )  # fmt: skip
@@ -194,16 +219,6 @@ def _balanced(blocks: list[int], tree: Tree, threads: int) -> list[list[int]]:
     return [sorted(part) for part in parts]
 
 
-def _cards_left(tree: Tree) -> npt.NDArray[np.int64]:
-    """Shape (blocks, ranks, LANES): copies of each rank not played yet at each block's root."""
-    left = np.full((len(tree.blocks), tree.rules.n_ranks, LANES), tree.rules.copies, np.int64)
-    for b, block in enumerate(tree.blocks):
-        for lane, history in enumerate(block.histories):
-            for card in history:
-                left[b, card, lane] -= 1
-    return left.clip(min=0)
-
-
 class Solver:
     """CFR on one hand.
 
@@ -237,8 +252,14 @@ class Solver:
 
     def step(self, iterations: int = 1) -> None:
         """Iterate: both players' updates, `iterations` times."""
-        if iterations < 1:
-            return
-        steps = [self.algorithm.step(self.iterations + 1 + i, self.zero) for i in range(iterations)]
-        self.sweeper.update(steps, self.play, self.regret, self.average)
-        self.iterations += iterations
+        last = self.iterations + iterations
+        while self.iterations < last:
+            first = self.iterations + 1
+            more = self.algorithm.shift(first) - self.algorithm.shift(first - 1)
+            if more:
+                for average in self.average:
+                    np.ldexp(average, -more, out=average)
+            end = min(last, 2 ** first.bit_length() - 1)  # the shift is the same until there
+            steps = [self.algorithm.step(t, self.zero) for t in range(first, end + 1)]
+            self.sweeper.update(steps, self.play, self.regret, self.average)
+            self.iterations = end

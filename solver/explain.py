@@ -104,15 +104,15 @@ def kind(facts: Facts) -> str:
 def sentence(facts: Facts) -> str:
     """One sentence in plain words."""
     what = kind(facts)
+    others = [value for action, value in facts.ev.items() if action != facts.top]
+    mixed = [facts.ev[action] for action in facts.mixed]
     values: dict[str, Any] = {
         "top": facts.top,
         "actions": " and ".join(facts.mixed),
-        "apart": _amount(facts, max(facts.ev[a] for a in facts.mixed) - min(facts.ev[a] for a in facts.mixed)),
+        "apart": _amount(facts, max(mixed, default=0.0) - min(mixed, default=0.0)),
         "win": _percent(facts.win_chance),
         "refusal": "" if facts.refusal is None else _percent(facts.refusal),
-        "gain": _amount(
-            facts, facts.ev[facts.top] - max((v for a, v in facts.ev.items() if a != facts.top), default=0)
-        ),
+        "gain": _amount(facts, facts.ev[facts.top] - max(others, default=0.0)),
         "note": "",
     }
     if what == "mix":

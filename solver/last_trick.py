@@ -56,7 +56,7 @@ class LastTrick:
 
     def table(self, play: Play) -> Decision:
         """What is done at the root."""
-        player, words, cards = actions(self.tree, self.at.position)
+        player, words, _ = actions(self.tree, self.at.position)
         if self.stage == 1:
             table = np.array([[play.accepts, 1 - play.accepts]])
             return Decision(player, words, np.zeros((1, 0), np.int8), np.ones((1, 2), bool), table)

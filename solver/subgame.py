@@ -206,7 +206,8 @@ class Subgame:
             card, rest = hands.card[k, h, j], hands.rest[k, h, j]
             raw[h, offers + card] = column[slots + offers * size + card * rest_size + rest]
         mass = self.beliefs.mass[me][:, None]
-        return np.divide(raw, mass, out=np.full_like(raw, np.nan), where=mass > 0)
+        found: Array = np.divide(raw, mass, out=np.full_like(raw, np.nan), where=mass > 0)
+        return found
 
     def refusals(self, strategy: Pair) -> Array:
         """Shape (H,): how often the opponent refuses a raise made now, nan where none is legal."""

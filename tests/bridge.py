@@ -35,7 +35,7 @@ def case_payoffs(name: str) -> Payoffs:
     given = CASES[name]["payoffs"]
     if given is None:
         return Payoffs.points(case_rules(CASES[name]))
-    return Payoffs(tuple(given["win0"]), tuple(given["win1"]), given["tie"], "match-winning probability")
+    return Payoffs(tuple(given["win0"]), tuple(given["win1"]), given["tie"])
 
 
 class Bridge:

@@ -304,3 +304,35 @@ def test_schedules() -> None:
     step = ALGORITHMS["cfr+"].step(7, 1e-9)
     assert (step.weight, step.gain, step.loss, step.floor, step.zero) == (7.0, 1.0, 1.0, 0.0, 1e-9)
     assert [ALGORITHMS[name].step(80, 0.0).prediction for name in ("dcfr+", "pdcfr+", "fpdcfr+")] == [0.0, 1.0, 0.25]
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_averages_do_not_overflow(name: str) -> None:
+    """After ever so many iterations; t^5 alone is too much for float32 after 51 million."""
+    solver = Solver(Tree(preset("tiny")), algorithm=name)
+    for done in (0, 2**21 - 9, 4 * 10**6, 10**9 - 50):
+        solver.iterations = done
+        solver.step(50)
+        for average in solver.average:
+            assert np.isfinite(average).all()
+            assert average.max() < 2.0**127 / 2**10
+    assert Strategy.of(solver).evaluate().exploitability < 1.0
+
+
+def test_only_exponents_are_shifted(monkeypatch: pytest.MonkeyPatch) -> None:
+    algorithm, before = ALGORITHMS["pdcfr+"], 2**21 - 9
+
+    def averages() -> Pair:
+        solver = Solver(Tree(preset("tiny")), algorithm=algorithm)
+        solver.step(50)
+        solver.iterations = before
+        solver.step(30)
+        assert solver.iterations == before + 30
+        return solver.average
+
+    assert (algorithm.shift(2**21 - 1), algorithm.shift(2**21)) == (0, 64)
+    shifted = averages()
+    monkeypatch.setattr(type(algorithm), "shift", lambda self, t: 0)
+    plain = averages()
+    for p in range(2):
+        assert np.array_equal(np.ldexp(shifted[p], 64), plain[p])
