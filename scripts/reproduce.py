@@ -5,7 +5,7 @@
 
 With the versions and the processor family of the manifest the strategy file must be the same to the last bit.
 Otherwise the new value and exploitability must fit the published ones: both value intervals hold the value of the game,
-so they overlap, and the accuracy asked for is reached.
+so they overlap, and the accuracy asked for is reached.  Only the pictures need matplotlib, from the extra `dev`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-from matplotlib.patches import Patch, Rectangle
 
 from games.rules import RAISE, Rules, preset
 from solver.cfr import DEFAULT_ALGORITHM, Solver
@@ -91,6 +88,8 @@ def write_tables(folder: Path, rules: Rules, outcome: Outcome, found: list[Openi
 
 def plot_convergence(path: Path, outcome: Outcome, algorithm: str) -> None:
     """Exploitability over iterations, both logarithmic."""
+    import matplotlib.pyplot as plt
+
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     axes.loglog(
         [point.iterations for point in outcome.history], [point.exploitability for point in outcome.history],
@@ -104,6 +103,9 @@ def plot_convergence(path: Path, outcome: Outcome, algorithm: str) -> None:
 def plot_openings(path: Path, rules: Rules, found: list[Opening]) -> None:
     """A triangle of hands for each highest rank: the second card across, the third up; each cell a bar of the action
     mix: the card led in its colour, hatched as far as the hand raises first."""
+    import matplotlib.pyplot as plt
+    from matplotlib.patches import Patch, Rectangle
+
     names, n = rules.ranks, rules.n_ranks
     across = (n + 1) // 2
     figure, grid = plt.subplots(2, across, figsize=(2.6 * across, 6.2), layout="constrained", squeeze=False)
@@ -143,6 +145,8 @@ def plot_openings(path: Path, rules: Rules, found: list[Opening]) -> None:
 
 def save(figure: Any, path: Path) -> None:
     """A picture without a date in it, so that it comes out the same."""
+    import matplotlib.pyplot as plt
+
     picture = io.BytesIO()
     figure.savefig(picture, dpi=130, metadata={"Software": None})
     plt.close(figure)
@@ -151,6 +155,10 @@ def save(figure: Any, path: Path) -> None:
 
 def publish(rules: Rules, accuracy: float, folder: Path) -> None:
     """Write a rule set's results."""
+    try:
+        import matplotlib as mpl
+    except ModuleNotFoundError as error:  # before the work, not after it
+        raise click.ClickException("the pictures need matplotlib: pip install -e '.[dev]'.") from error
     folder.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     outcome, solver = run(rules, accuracy, folder / "strategy.safetensors")

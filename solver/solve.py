@@ -8,6 +8,7 @@ checkpoints.  (`seconds`, a limit of wall time, is the exception that the user a
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -17,13 +18,14 @@ from typing import Any, Literal
 from games.rules import Rules
 from solver.best_response import Evaluation, Evaluator
 from solver.cfr import Solver
-from solver.storage import StorageError, save_checkpoint, save_strategy
+from solver.storage import NONSENSE, StorageError, real, save_checkpoint, save_strategy, whole
 from solver.strategy import Strategy
 from solver.tree import Tree
 
 FIRST_EVALUATION = 50
 CHUNK_SECONDS = 0.15  # one native call, which nothing can interrupt
 CHECKPOINT_SECONDS = 10.0
+MOST = 1e18  # iterations that an estimate says
 
 Reason = Literal["accuracy", "iterations", "seconds", "stopped"]
 
@@ -55,8 +57,16 @@ class Record:
         """What a checkpoint kept.  Raises StorageError."""
         try:
             history = [Point(**point) for point in extra["history"]]
-            return cls(int(extra["next_evaluation"]), history, float(extra["seconds"]), extra.get("accuracy"))
-        except (KeyError, TypeError, ValueError) as error:
+            for point in history:
+                whole(point.iterations)
+                real(point.exploitability, -1.0, 1e6)
+                real(point.seconds, 0.0, 1e12)
+            following, accuracy = whole(extra["next_evaluation"]), extra.get("accuracy")
+            if following > (2 * history[-1].iterations + 1 if history else FIRST_EVALUATION):
+                raise ValueError("it would not be evaluated for too long")
+            accuracy = None if accuracy is None else real(accuracy, math.ulp(0.0), sys.float_info.max)
+            return cls(following, history, real(extra["seconds"], 0.0, 1e12), accuracy)
+        except NONSENSE as error:
             raise StorageError("the checkpoint does not say how far its run had come") from error
 
 
@@ -93,31 +103,42 @@ def solve(
     threads: int = 1,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[Progress], None] = lambda _: None,
+    unsaved: Callable[[OSError], None] = lambda _: None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Outcome:
     """Iterate until the first of three limits, and write the average strategy to `file`.
 
     accuracy: exploitability of the strategy as stored; iterations: of the solver, earlier runs included; seconds: of
     wall time, this run only.  checkpoint: written every `checkpoint_seconds` and when `stop` says so, removed at the
-    end unless the accuracy was not reached; record: the `Record` of the checkpoint that `solver` comes from.
-    Raises OSError.
+    end unless the accuracy was not reached; record: the `Record` of the checkpoint that `solver` comes from; unsaved:
+    told once if a checkpoint cannot be written, which does not end the run.
+    Raises OSError if the strategy cannot be written, or the checkpoint of a run that is stopped.
     """
     record = Record() if record is None else record
     record.accuracy = accuracy
     earlier, began = record.seconds, time.perf_counter()
-    saved, chunk = began, 1
+    saved, chunk, warned = began, 1, False
     evaluate = Evaluator(solver.tree, solver.payoffs, threads)
 
     def keep() -> None:
         if checkpoint is not None:
             save_checkpoint(checkpoint, solver, asdict(record))
 
+    def try_to_keep() -> None:
+        nonlocal warned
+        try:
+            keep()
+        except OSError as error:  # a full disk, perhaps: what has been computed is still here
+            if not warned:
+                unsaved(error)
+            warned = True
+
     def store() -> Evaluation:
         return save_strategy(file, Strategy.of(solver), solver.algorithm, solver.iterations, threads=threads)
 
     def finish(reason: Reason, stored: Evaluation) -> Outcome:
         if accuracy is not None and stored.exploitability > accuracy:
-            keep()
+            try_to_keep()
         elif checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
         return Outcome(reason, solver.iterations, record.seconds, record.history, stored)
@@ -143,7 +164,7 @@ def solve(
             keep()
             return Outcome("stopped", solver.iterations, record.seconds, record.history, None)
         if time.perf_counter() - saved >= checkpoint_seconds:
-            keep()
+            try_to_keep()
             saved = time.perf_counter()
         until = record.next_evaluation if iterations is None else min(record.next_evaluation, iterations)
         start = time.perf_counter()
@@ -199,8 +220,8 @@ def estimate(
     if accuracy is not None:
         power = 1.5 if solver.algorithm.plus or solver.algorithm.alpha is not None else 1.0
         ratio = Evaluator(solver.tree, solver.payoffs)(solver.average).exploitability / accuracy
-        wanted.append(max(1, round(done * max(ratio, 0.0) ** (1 / power))))
+        wanted.append(max(1, round(min(done * max(ratio, 0.0) ** (1 / power), MOST))))
     if seconds is not None:
-        wanted.append(max(1, int(seconds / rate)))
+        wanted.append(max(1, int(min(seconds / rate, MOST))))
     number = min(wanted)
     return Estimate(number, number * rate, rate)

@@ -11,13 +11,18 @@ A checkpoint has the solver's arrays themselves (``regret0`` ...), from which a 
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import json
 import math
 import os
 import platform
+import secrets
+import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +45,9 @@ STRATEGY, CHECKPOINT = "le-truc strategy", "le-truc checkpoint"
 VERSION = "1.0"  # readers refuse another major number
 UNITS = ("points per hand", "match-winning probability")
 STORING_LOSS = 1.05  # what rounding may make of the exploitability
+MAX_ITERATIONS = 10**12  # that a file may state; more would take years
+NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What comes of taking anything for what it is not."""
 
 
 class StorageError(ValueError):
@@ -191,25 +199,32 @@ def save_strategy(
 
 def load_strategy(path: Path) -> tuple[Strategy, Header]:
     """Read a strategy file.  Raises StorageError."""
-    tensors, fields = _read(path, STRATEGY)
+    tensors, stated = _read(path, STRATEGY)
     try:
-        header = Header(**fields)
-        numbers = (header.value, *header.best_response, header.nash_conv)
-        if len(header.best_response) != 2 or not all(math.isfinite(number) for number in numbers):
-            raise ValueError("values that are not finite numbers")
-        if type(header.iterations) is not int or header.iterations < 0:
-            raise ValueError("iterations that are not a whole number")
+        header = Header(**stated)
+        for number in (header.value, *header.best_response, header.nash_conv):
+            real(number, -1e6, 1e6)
+        if len(header.best_response) != 2:
+            raise ValueError("best responses that are not two numbers")
+        whole(header.iterations)
         if header.score is not None and not isinstance(header.score, str):
             raise ValueError("a score that is not a text")
-    except (TypeError, ValueError) as error:
+        _algorithm(header.algorithm)
+        if any(not isinstance(text, str) for text in dict(header.packages).values()):
+            raise ValueError("packages whose versions are not texts")
+    except NONSENSE as error:
         raise StorageError(f"{path}: the header does not have the fields of version {VERSION} ({error})") from error
-    tree, payoffs = _game(path, fields)
+    tree, payoffs = _game(path, stated)
+    if header.unit != payoffs.unit:
+        raise StorageError(f"{path}: its values are in {shown(header.unit)}, but its payoffs in {payoffs.unit!r}")
     try:
         probabilities = (restored(tree, 0, tensors["player0"]), restored(tree, 1, tensors["player1"]))
     except KeyError as error:
         raise StorageError(f"{path}: the tensor {error} is missing") from error
     except StorageError as error:
         raise StorageError(f"{path}: {error}") from error
+    if len(tensors) > 2:
+        raise StorageError(f"{path}: it has other tensors besides player0 and player1: {shown(sorted(tensors))}")
     return Strategy(tree, payoffs, probabilities), header
 
 
@@ -233,19 +248,68 @@ def save_checkpoint(path: Path, solver: Solver, extra: dict[str, Any]) -> None:
 
 def load_checkpoint(path: Path, threads: int = 1) -> tuple[Solver, dict[str, Any]]:
     """A solver as it was, and what was kept with it.  Raises StorageError."""
-    tensors, fields = _read(path, CHECKPOINT)
-    tree, payoffs = _game(path, fields)
+    tensors, stated = _read(path, CHECKPOINT)
+    tree, payoffs = _game(path, stated)
     try:
-        algorithm = Algorithm(**fields["algorithm"])
-        solver = Solver(tree, payoffs, algorithm, threads, tensors["regret0"].dtype, fields["zero"])
-        solver.iterations = int(fields["iterations"])
-        for name, pair in _state(solver).items():
-            for p, array in enumerate(pair):
-                array[:] = tensors[f"{name}{p}"]
-        extra: dict[str, Any] = fields["extra"]
-    except (KeyError, TypeError, ValueError) as error:
+        algorithm = _algorithm(stated["algorithm"])
+        dtype = tensors["regret0"].dtype
+        if dtype not in (np.float32, np.float64):
+            raise ValueError(f"regrets of type {dtype}")
+        solver = Solver(tree, payoffs, algorithm, threads, dtype, real(stated["zero"], 0.0, 1.0))
+        solver.iterations = whole(stated["iterations"])
+        state = {f"{name}{p}": array for name, pair in _state(solver).items() for p, array in enumerate(pair)}
+        if state.keys() != tensors.keys():
+            raise ValueError(f"tensors {shown(sorted(tensors))} instead of {sorted(state)}")
+        for name, array in state.items():
+            tensor = tensors[name]
+            if (tensor.dtype, tensor.shape) != (dtype, array.shape):
+                raise ValueError(f"tensor {name} is {tensor.dtype} {tensor.shape}, not {dtype} {array.shape}")
+            least = 0.0 if name.startswith("average") or algorithm.plus else -np.inf
+            if not np.isfinite(tensor).all() or tensor.min(initial=0.0) < least:
+                raise ValueError(f"tensor {name} has numbers that cannot be")
+            array[:] = tensor
+        extra = stated["extra"]
+        if not isinstance(extra, dict):
+            raise ValueError(f"extra is {shown(extra)}")
+    except NONSENSE as error:
         raise StorageError(f"{path}: not a complete checkpoint ({error})") from error
     return solver, extra
+
+
+def check_game(path: Path, kind: str, rules: Rules) -> dict[str, Any]:
+    """The header of a file of this kind, of this game valued in points.  Raises StorageError for any other file."""
+    stated = _read(path, kind)[1]
+    try:
+        if stated["rules_hash"] == rules.hash and _payoffs(rules, stated["payoffs"]) == Payoffs.points(rules):
+            return stated
+    except NONSENSE:
+        pass
+    raise StorageError(f"{path}: a {kind} of another game")
+
+
+def whole(number: object) -> int:
+    """A whole number from a file, such as one of iterations.  Raises ValueError."""
+    if type(number) is not int or not 0 <= number <= MAX_ITERATIONS:
+        raise ValueError(f"{shown(number)} is no whole number from 0 to {MAX_ITERATIONS:.0e}")
+    return number
+
+
+def real(number: object, least: float, most: float) -> float:
+    """A number from a file.  Raises ValueError."""
+    if type(number) not in (int, float) or not least <= number <= most:  # type: ignore[operator]
+        raise ValueError(f"{shown(number)} is no number from {least:g} to {most:g}")
+    return float(number)  # type: ignore[arg-type]
+
+
+def _algorithm(stated: dict[str, Any]) -> Algorithm:
+    """Raises KeyError, TypeError and ValueError for what is no algorithm."""
+    algorithm = Algorithm(**stated)
+    if type(algorithm.plus) is not bool:
+        raise ValueError(f"plus is {shown(algorithm.plus)}")
+    for name, number in asdict(algorithm).items():
+        if name != "plus" and (number is not None or name in ("gamma", "prediction")):
+            real(number, 0.0, 20.0)
+    return algorithm
 
 
 def _state(solver: Solver) -> dict[str, Pair]:
@@ -266,7 +330,7 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
             raise StorageError(f"{path}: made for another order of the information states than this version's")
     except StorageError:
         raise
-    except (KeyError, TypeError, AttributeError, ValueError) as error:  # RulesError and TreeTooLargeError among them
+    except NONSENSE as error:  # RulesError and TreeTooLargeError among them
         raise StorageError(f"{path}: the header describes no game ({error})") from error
     return tree, payoffs
 
@@ -279,7 +343,12 @@ def _payoffs(rules: Rules, stated: dict[str, Any]) -> Payoffs:
         raise ValueError(f"payoffs must be two numbers for each of {len(rules.ladder)} stakes and one for a tie")
     if unit not in UNITS:
         raise ValueError(f"the unit {shown(unit)} must be {' or '.join(map(repr, UNITS))}")
-    return Payoffs(win0, win1, tie, unit)
+    payoffs = Payoffs(win0, win1, tie, unit)
+    if unit == UNITS[0] and payoffs != Payoffs.points(rules):
+        raise ValueError(f"in {unit} the payoffs must be the stakes")
+    if unit == UNITS[1] and max(map(abs, (*win0, *win1, tie))) > 1:
+        raise ValueError(f"payoffs of {unit} must be at most 1")
+    return payoffs
 
 
 def _checksum(tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> str:
@@ -296,30 +365,90 @@ def _write(path: Path, tensors: dict[str, npt.NDArray[Any]], fields: dict[str, A
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file as a whole or not at all, whatever happens meanwhile.  Raises OSError."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    """Replace a file as a whole or not at all, whatever happens meanwhile; of a link, the file that it leads to.
+
+    Raises OSError, whose filename is `path`.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        mode = _mode(target)
+        with open(temporary, "xb") as file:  # the umask decides who may read it
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
+        if mode is not None:
+            os.chmod(temporary, mode)
+        os.replace(temporary, target)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = str(path), None
         raise
 
 
+def _mode(target: Path) -> int | None:
+    """The permissions of a file that is to be replaced, None if there is none yet.  Raises OSError if it is read-only,
+    which would not keep it from being replaced."""
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        return None
+    if not mode & 0o222 or not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "it is read-only", str(target))
+    return mode
+
+
 def remove_leftovers(path: Path) -> None:
-    """Remove the temporary files of processes that were killed while they wrote `path`.  Raises OSError."""
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+    """Remove the temporary files of processes that were killed while they wrote `path`, which must be `locked`: those
+    of a process at work look the same.  Raises OSError."""
+    target = Path(os.path.realpath(path))
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}.????????.tmp"):  # not those of NAME.anything
         leftover.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:
     """Make sure, as far as can be known, that `path` can be written.  Raises OSError."""
-    with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent):
+    target = Path(os.path.realpath(path))
+    _mode(target)
+    with tempfile.NamedTemporaryFile(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent):
         pass
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """A context in which no other process that asks for it gets `path`.  Raises BlockingIOError if another has it.
+
+    The lock is on a file beside it, and ends with the process even if that is killed.  Where there are no such locks
+    (Windows, some network folders) it keeps nobody away.
+    """
+    try:
+        import fcntl
+    except ModuleNotFoundError:
+        yield
+        return
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(f".{target.name}.lock")
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise
+        except OSError:  # no locks here
+            break
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+                break
+        os.close(descriptor)  # whoever had it has removed it meanwhile
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.unlink(lock)
+        os.close(descriptor)
 
 
 def _read(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
@@ -339,11 +468,11 @@ def _read(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str,
             raise StorageError(f"{path}: a {shown(fields['format'])} file, not a {kind}")
         if str(fields["version"]).split(".")[0] != VERSION.split(".")[0]:
             raise StorageError(f"{path}: format version {shown(fields['version'])}, this program reads {VERSION}")
-        whole = fields["checksum"] == _checksum(tensors, fields) and content == save_tensors(tensors, metadata)
+        same = fields["checksum"] == _checksum(tensors, fields) and content == save_tensors(tensors, metadata)
     except StorageError:
         raise
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (SafetensorError, *NONSENSE) as error:
         raise StorageError(f"{path}: not a {kind} file, or damaged") from error
-    if not whole:
+    if not same:
         raise StorageError(f"{path}: damaged, its contents do not have the checksum it states")
     return tensors, fields

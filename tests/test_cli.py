@@ -108,6 +108,10 @@ def test_algorithms_are_the_solvers() -> None:
     assert solve_command.ALGORITHMS[0] == cfr.DEFAULT_ALGORITHM
 
 
+def test_plain_truc_prints_its_help() -> None:
+    assert truc().stdout == truc("--help").stdout
+
+
 def test_version_and_module() -> None:
     process = start("--version")
     assert process.communicate()[0].startswith("truc 0.")
@@ -255,7 +259,7 @@ def test_failures(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["solve", "--resume"], "there is no checkpoint le-truc.checkpoint"),
         (["solve", "--resume", "--fresh"], "exclude each other"),
         (["solve", "-o", "no/such/folder"], "folder that does not exist"),
-        (["solve", "-o", "own.toml"], "not a strategy file"),
+        (["solve", "-o", "own.toml"], "not a le-truc strategy file"),
         (["solve", "-o", os.devnull], "not a file"),
         (["solve", "-o", "."], "is a directory"),
         (["solve", "-o", ""], "no name"),
@@ -305,6 +309,7 @@ def test_checkpoints_of_something_else() -> None:
     truc(
         "solve", "--variant", "mini", "--accuracy", "1e-9", "--iterations", "9", "--algorithm", "cfr", "-o", "x", code=3
     )
+    Path("x").unlink()
     assert "belongs to the rules 'mini'" in truc("solve", "--variant", "tiny", "-o", "x", "--resume", code=2).stderr
     wrong = truc("solve", "--variant", "mini", "-o", "x", "--algorithm", "dcfr", "--resume", code=2)
     assert "another algorithm" in wrong.stderr
@@ -349,8 +354,8 @@ def test_interrupted_and_resumed(number: signal.Signals, folder: Path) -> None:
 
 
 def test_killed_runs_leave_nothing_behind_for_long() -> None:
-    Path(".mini.safetensors.abc.tmp").write_bytes(b"half a file")
-    Path(".mini.checkpoint.abc.tmp").write_bytes(b"half a file")
+    Path(".mini.safetensors.abcd1234.tmp").write_bytes(b"half a file")
+    Path(".mini.checkpoint.abcd1234.tmp").write_bytes(b"half a file")
     truc("solve", "--variant", "mini", "--iterations", "3")
     assert [path.name for path in Path().iterdir()] == ["mini.safetensors"]
 

@@ -101,6 +101,25 @@ def test_checkpoint_is_kept_only_while_it_is_of_use(tmp_path: Path) -> None:
     assert load_checkpoint(checkpoint)[0].iterations == 100
 
 
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *args: Any) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(module, "save_checkpoint", full)
+    told: list[OSError] = []
+    outcome = solve(
+        Solver(MINI), tmp_path / "s", accuracy=1e-9, iterations=200, checkpoint=tmp_path / "c", checkpoint_seconds=0.0,
+        unsaved=told.append,
+    )  # fmt: skip
+    assert outcome.reason == "iterations"
+    assert [error.filename for error in told] == [str(tmp_path / "c")]
+    assert load_strategy(tmp_path / "s")[1].iterations == 200
+    with pytest.raises(OSError, match="No space"):
+        solve(Solver(MINI), tmp_path / "s", iterations=9, checkpoint=tmp_path / "c", stop=lambda: True)
+
+
 @pytest.mark.parametrize("algorithm", ["dcfr+", "cfr", "pdcfr+"])
 def test_stopped_at_any_chunk_and_resumed_it_writes_the_same_bytes(tmp_path: Path, algorithm: str) -> None:
     whole, parts, checkpoint = tmp_path / "whole", tmp_path / "parts", tmp_path / "c"
@@ -130,6 +149,12 @@ def test_a_record_is_read_with_suspicion() -> None:
         {},
         {"next_evaluation": 1, "history": [{}], "seconds": 0},
         {"next_evaluation": [], "history": [], "seconds": 0},
+        {"next_evaluation": 51, "history": [], "seconds": 0},
+        {"next_evaluation": 50, "history": [], "seconds": 10**400},
+        {"next_evaluation": 50, "history": [], "seconds": float("nan")},
+        {"next_evaluation": 50, "history": [], "seconds": 0, "accuracy": "1e-3"},
+        {"next_evaluation": 50, "history": [{"iterations": 1, "exploitability": None, "seconds": 0}], "seconds": 0},
+        [],
     ):
         with pytest.raises(StorageError, match="how far its run had come"):
             Record.of(extra)

@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -169,8 +170,8 @@ def test_a_write_that_fails_leaves_the_old_file(file: Path, monkeypatch: pytest.
 
 def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "[a]*.safetensors"
-    others = [tmp_path / ".b.safetensors.x.tmp", tmp_path / "x.tmp"]
-    for each in (tmp_path / f".{path.name}.abc123.tmp", *others):
+    others = [tmp_path / f".{name}.tmp" for name in ("b.safetensors.abcd1234", f"{path.name}.x.abcd1234", "x")]
+    for each in (tmp_path / f".{path.name}.abcd1234.tmp", *others):
         each.write_bytes(b"")
     storage.remove_leftovers(path)
     assert sorted(tmp_path.iterdir()) == sorted(others)
@@ -222,6 +223,56 @@ def test_foreign_files_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "s"
     path.write_bytes(content)
     assert "or damaged" in refusal(path)
+
+
+def test_a_replaced_file_keeps_its_place_and_permissions(tmp_path: Path) -> None:
+    new, old, link = tmp_path / "new", tmp_path / "old", tmp_path / "link"
+    before = os.umask(0o027)
+    try:
+        storage.write_atomically(new, b"1")
+        assert new.stat().st_mode & 0o777 == 0o640
+        old.write_bytes(b"1")
+        old.chmod(0o604)
+        link.symlink_to(old)
+        storage.write_atomically(link, b"2")
+    finally:
+        os.umask(before)
+    assert link.is_symlink()
+    assert (old.read_bytes(), old.stat().st_mode & 0o777) == (b"2", 0o604)
+    old.chmod(0o444)
+    for path in (old, link):
+        with pytest.raises(PermissionError):
+            storage.check_writable(path)
+        with pytest.raises(PermissionError) as error:
+            storage.write_atomically(path, b"3")
+        assert error.value.filename == str(path)
+    assert old.read_bytes() == b"2"
+    link.unlink()
+    link.symlink_to(tmp_path / "later")
+    storage.write_atomically(link, b"4")
+    assert (tmp_path / "later").read_bytes() == b"4"
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "old", "later", "link"}
+
+
+def test_a_lock_keeps_others_away_and_leaves_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    path, link = tmp_path / "s", tmp_path / "link"
+    link.symlink_to(path)
+    for _ in range(2):
+        with storage.locked(path), storage.locked(tmp_path / "t"):
+            for same in (path, link):
+                with pytest.raises(BlockingIOError), storage.locked(same):
+                    pass
+    (tmp_path / ".s.lock").write_bytes(b"")  # of a process that was killed
+    with storage.locked(path):
+        pass
+    assert [each.name for each in tmp_path.iterdir()] == ["link"]
+
+
+def test_without_locks_nobody_is_kept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with storage.locked(tmp_path / "s"), storage.locked(tmp_path / "s"):
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_no_file_no_strategy(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -22,6 +23,9 @@ from solver.cli.errors import DEBUG, FAILURE, INTERRUPTED, USAGE, Failure, one_s
 COMMANDS = {
     "variants": "The rule sets, what is exact and what is left out",
     "solve": "Solve a game and write its strategy",
+    "advise": "What to do with a hand, what it is worth, and why",
+    "table": "The same for all hands at one decision",
+    "range": "What the opponent can hold",
     "evaluate": "Exact value and best responses of a strategy",
     "verify": "Check everything that a strategy file states",
     "compare": "Compare with OpenSpiel, an independent implementation",
@@ -57,6 +61,7 @@ class Group(click.Group):
         **extra: Any,
     ) -> int:
         """Run, and exit with the right code; without `standalone_mode` return it."""
+        args = list(sys.argv[1:] if args is None else args) or ["--help"]
         code = _guarded(lambda: click.Group.main(self, args, prog_name, complete_var, standalone_mode=False, **extra))
         if standalone_mode:
             sys.exit(code)
@@ -65,6 +70,9 @@ class Group(click.Group):
 
 def _guarded(run: Callable[[], Any]) -> int:
     """The exit code of a run, whose exceptions become a sentence on stderr."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, who wants nothing
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # as long as the process
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a rank may be called what the terminal's encoding does not have
             stream.reconfigure(errors="backslashreplace")
@@ -72,9 +80,6 @@ def _guarded(run: Callable[[], Any]) -> int:
         code = run()
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        return USAGE
     except click.UsageError as error:
         hint = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
         return _report(one_sentence(error.format_message(), hint), USAGE)
@@ -85,9 +90,11 @@ def _guarded(run: Callable[[], Any]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _report("Interrupted.", INTERRUPTED)
     except BrokenPipeError:  # whoever read the output has enough of it, `head` for example
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         return FAILURE
     except OSError as error:
+        if error.filename is None:  # stdout is full, perhaps
+            _silence(sys.stdout)
         where = f"{click.format_filename(error.filename)}: " if error.filename else ""
         return _unexpected(error, f"{where}{error.strerror or error}")
     except MemoryError as error:
@@ -103,8 +110,22 @@ def _unexpected(error: BaseException, message: str) -> int:
 
 
 def _report(sentence: str, code: int) -> int:
-    click.echo(f"Error: {sentence}" if code != INTERRUPTED else sentence, err=True)
+    _say(f"Error: {sentence}" if code != INTERRUPTED else sentence)
     return code
+
+
+def _say(text: str) -> None:
+    """A line on stderr; that nobody can read it is no other error."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        _silence(sys.stderr)
+
+
+def _silence(stream: Any) -> None:
+    """Have what is left of a stream go nowhere, or Python would complain about it when it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -116,8 +137,9 @@ def main() -> None:
     truc variants                      the rule sets that can be played
     truc solve --variant mini          solve a small one: a second
     truc solve --accuracy 1e-4         solve Le Truc: how to play every hand
+    truc advise "8 8 7" --line "5"     what to do with a hand after the leader has played a 5
     truc verify le-truc.safetensors    check a strategy file in every way
 
     Every command takes --help.  Exit codes: 0 fine, 1 failure, 2 usage, 3 accuracy not reached, 4 bad strategy file,
-    130 interrupted with the checkpoint saved.
+    130 interrupted: by Ctrl-C, SIGTERM or SIGHUP; solve then says how to go on.
     """

@@ -76,12 +76,13 @@ def stored_strategy(file: Path | None, variant: str | None, rules: Path | None) 
 
     Raises Failure, click.UsageError.
     """
-    wanted = None if variant is None and rules is None else rules_of(variant, rules)
+    wanted = None if variant is None and rules is None and file is not None else rules_of(variant, rules)
+    if file is None and wanted is not None:
+        same = (name for name in preset_names() if preset(name).hash == wanted.hash)  # whatever the rules are called
+        file = next((found for found in map(shipped_strategy, same) if found is not None), None)
     if file is None:
         name = DEFAULT_VARIANT if wanted is None else wanted.name
-        file = None if rules is not None else shipped_strategy(name)
-        if file is None:
-            raise Failure(f"no strategy for {name!r} comes with the program, give the FILE of one (see `truc solve`)")
+        raise Failure(f"no strategy for {name!r} comes with the program, give the FILE of one (see `truc solve`)")
     strategy, header = open_strategy(file)
     stored = strategy.tree.rules
     if wanted is not None and wanted.hash != stored.hash:

@@ -46,7 +46,7 @@ def print_table(columns: Sequence[str], sections: Sequence[Sequence[Sequence[str
             table.add_row(*row)
         if terminal:
             table.add_section()
-    console = Console(file=sys.stdout, highlight=False, markup=False, width=page_width())
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=page_width())
     if terminal:
         console.print(table)
         return

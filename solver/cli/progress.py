@@ -19,7 +19,7 @@ class Reporter:
     def __init__(self, title: str, accuracy: float | None) -> None:
         self._title = title
         self._target = "" if accuracy is None else f", target {accuracy:g}"
-        console = Console(stderr=True, highlight=False)
+        console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._status = console.status("") if console.is_terminal else None
 
     def __enter__(self) -> Reporter:
@@ -32,7 +32,8 @@ class Reporter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._status is not None:
-            self._status.stop()
+            with suppress(OSError):  # the terminal may be gone
+                self._status.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Show how far the run is."""
@@ -50,7 +51,7 @@ class Reporter:
 @contextmanager
 def telling(every: float = 5.0) -> Iterator[Callable[[str], None]]:
     """A function that shows how far something is; where lines stay, at most one in `every` seconds."""
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     if console.is_terminal:
         with console.status("") as status:
             yield status.update
@@ -61,6 +62,7 @@ def telling(every: float = 5.0) -> Iterator[Callable[[str], None]]:
         nonlocal shown
         if time.monotonic() - shown >= every:
             shown = time.monotonic()
-            click.echo(text, err=True)
+            with suppress(OSError):
+                click.echo(text, err=True)
 
     yield tell

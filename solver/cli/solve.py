@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from pathlib import Path
@@ -112,19 +112,26 @@ def command(
     checkpoint = file.parent / (file.name.removesuffix(".safetensors") + ".checkpoint")
     if not file.name:
         raise click.UsageError(f"-o {str(file)!r} is no name of a file")
-    if not dry_run:
-        _check_files(file, checkpoint, resume, fresh)
-    tree = tree_of(game)
-    used = threads or (1 if sum(tree.rows) < SMALL_TREE else usable_threads())
-    if dry_run:
-        _dry_run(tree, algorithm or ALGORITHMS[0], used, limits, as_json)
-        return
-    solver, record = _start(tree, game, checkpoint, algorithm, used, resume)
+    try:
+        earlier = None if dry_run else _check_files(ctx, file, checkpoint, game, resume, fresh)
+        tree = tree_of(game)
+        used = threads or (1 if sum(tree.rows) < SMALL_TREE else usable_threads())
+        if dry_run:
+            _dry_run(tree, algorithm or ALGORITHMS[0], used, limits, as_json)
+            return
+        solver, record = _start(tree, game, checkpoint, algorithm, used, resume)
+
+        from solver.cli.progress import Reporter
+        from solver.solve import solve, warm_up
+    except KeyboardInterrupt as error:
+        raise Failure("Interrupted before the first iteration; nothing was written", INTERRUPTED) from error
     if resume and accuracy is None and iterations is None and seconds is None and record.accuracy is not None:
         accuracy = limits["accuracy"] = record.accuracy  # go on to what the run was asked for
 
-    from solver.cli.progress import Reporter
-    from solver.solve import solve, warm_up
+    def unsaved(error: OSError) -> None:
+        with suppress(OSError):
+            name = click.format_filename(checkpoint)
+            click.echo(f"Warning: {name} cannot be written: {error.strerror or error}; the run goes on.", err=True)
 
     try:
         with _interruptible() as stopped, Reporter(game.name, limits["accuracy"]) as reporter:
@@ -138,62 +145,85 @@ def command(
                 threads=used,
                 stop=lambda: bool(stopped),
                 progress=reporter,
+                unsaved=unsaved,
             )
     except OSError as error:  # a full disk, most likely
-        raise Failure(f"{click.format_filename(file)} cannot be written: {error.strerror or error}") from error
+        name = click.format_filename(error.filename or file)
+        raise Failure(f"{name} cannot be written: {error.strerror or error}") from error
     if outcome.evaluation is None:
-        click.echo(f"Interrupted at {outcome.iterations:,} iterations; go on with: {_resuming(ctx)}", err=True)
+        with suppress(OSError):  # the terminal may be gone
+            click.echo(f"Interrupted at {outcome.iterations:,} iterations; go on with: {_resuming(ctx)}", err=True)
         ctx.exit(INTERRUPTED)
+    if earlier is not None and earlier < outcome.evaluation.exploitability:
+        name = click.format_filename(file)
+        click.echo(f"Note: {name} held a better strategy, of exploitability {earlier:.3g}; it is replaced.", err=True)
     _show(file, solver, limits["accuracy"], outcome, as_json)
     if accuracy is not None and outcome.evaluation.exploitability > accuracy:
-        raise Failure(
-            f"the accuracy {accuracy:g} was not reached, but {outcome.evaluation.exploitability:.3g}; go on with a "
-            f"higher limit and --resume ({click.format_filename(checkpoint)} is kept)",
-            NOT_REACHED,
-        )
+        name = click.format_filename(checkpoint)
+        how = f"; go on with a higher limit and --resume ({name} is kept)" if checkpoint.exists() else ""
+        reached = f"{outcome.evaluation.exploitability:.3g}"
+        raise Failure(f"the accuracy {accuracy:g} was not reached, but {reached}{how}", NOT_REACHED)
 
 
-def _check_files(file: Path, checkpoint: Path, resume: bool, fresh: bool) -> None:
-    """Find out before the run what would spoil it at its end."""
-    try:
-        for path in (file, checkpoint):
-            _check_file(path)
-        _check_contents(file)
-        kept = checkpoint.exists()
-    except OSError as error:
-        code = FAILURE if error.errno in (EACCES, EPERM, EROFS, ENOSPC, EDQUOT) else USAGE
-        raise Failure(f"{file} cannot be written: {error.strerror or error}", code) from error
+def _check_files(
+    ctx: click.Context, file: Path, checkpoint: Path, rules: Rules, resume: bool, fresh: bool
+) -> float | None:
+    """Find out before the run what would spoil it at its end, and keep other runs away until then.
+
+    Returns the exploitability of the strategy that will be replaced, if there is one.
+    """
+    from solver.storage import CHECKPOINT, STRATEGY
+
+    for path in (file, checkpoint):
+        try:
+            _check_file(ctx, path)
+        except OSError as error:
+            code = FAILURE if error.errno in (EACCES, EPERM, EROFS, ENOSPC, EDQUOT) else USAGE
+            raise Failure(f"{path} cannot be written: {error.strerror or error}", code) from error
+    kept = checkpoint.exists()
     if resume and not kept:
         raise click.UsageError(f"there is no checkpoint {checkpoint} to resume from, leave --resume out to start")
     if kept and not (resume or fresh):
         raise click.UsageError(f"{checkpoint} keeps an unfinished run: --resume goes on with it, --fresh starts anew")
+    if fresh:
+        _check_contents(checkpoint, CHECKPOINT, rules)
+    stated = _check_contents(file, STRATEGY, rules).get("nash_conv")
+    return stated / 2 if isinstance(stated, float) else None
 
 
-def _check_file(path: Path) -> None:
-    """A file can be written there, and what killed runs left is removed.  Raises OSError, click.UsageError."""
-    from solver.storage import check_writable, remove_leftovers
+def _check_file(ctx: click.Context, path: Path) -> None:
+    """A file can be written there, nobody else is at it, and what killed runs left is removed.
+
+    Raises OSError, click.UsageError.
+    """
+    from solver.storage import check_writable, locked, remove_leftovers
 
     if not path.parent.is_dir():
         raise click.UsageError(f"{path} is in a folder that does not exist")
     if path.exists() and not path.is_file():  # a device would be replaced by a file
         raise click.UsageError(f"{path} is there and not a file, choose another name")
+    try:
+        ctx.with_resource(locked(path))
+    except BlockingIOError as error:
+        raise click.UsageError(f"another run is writing {path}, wait for its end or choose another -o") from error
     check_writable(path)
     remove_leftovers(path)
 
 
-def _check_contents(file: Path) -> None:
-    """Nothing but an earlier strategy is overwritten.  Raises OSError, click.UsageError."""
-    from solver.storage import STRATEGY
+def _check_contents(path: Path, kind: str, rules: Rules) -> dict[str, Any]:
+    """What a file states that will be replaced, if there is one.  Raises click.UsageError if it is of something else
+    than this game, and so may not be."""
+    from solver.storage import StorageError, check_game
 
-    if file.exists() and file.stat().st_size:
-        with file.open("rb") as existing:
-            if STRATEGY.encode() not in existing.read(4096):
-                raise click.UsageError(f"{file} is there and not a strategy file, choose another name")
+    try:
+        return check_game(path, kind, rules) if path.exists() and path.stat().st_size else {}
+    except StorageError as error:
+        raise click.UsageError(f"{error}; it is not replaced, choose another -o or remove it") from error
 
 
 @contextmanager
 def _interruptible() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM in a list, which is empty as long as there was none; a second one acts at once."""
+    """Collects SIGINT, SIGTERM and SIGHUP in a list, empty as long as there was none; a second one acts at once."""
     received: list[int] = []
     before: dict[signal.Signals, Any] = {}
 
@@ -201,8 +231,10 @@ def _interruptible() -> Iterator[list[int]]:
         received.append(number)
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, receive)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and not (name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN):  # nohup
+            before[number] = signal.signal(number, receive)
     try:
         yield received
     finally:
@@ -222,9 +254,14 @@ def _start(
         return cfr.Solver(tree, algorithm=algorithm or ALGORITHMS[0], threads=threads), Record()
     try:
         solver, extra = load_checkpoint(checkpoint, threads)
-        record = Record.of(extra)
     except StorageError as error:
         raise Failure(str(error), BAD_FILE) from error
+    try:
+        record = Record.of(extra)
+    except StorageError as error:
+        raise Failure(f"{checkpoint}: {error}", BAD_FILE) from error
+    if solver.algorithm not in cfr.ALGORITHMS.values():
+        raise Failure(f"{checkpoint}: its algorithm is none of this program's", BAD_FILE)
     stored = solver.tree.rules
     if stored.hash != rules.hash or solver.payoffs != cfr.Payoffs.points(rules):
         other = f"the rules {stored.name!r}" if stored.hash != rules.hash else "other payoffs"
@@ -304,7 +341,7 @@ def _dry_run(tree: Tree, algorithm: str, threads: int, limits: dict[str, Any], a
         )
         return
     click.echo(f"{tree.rules.name}: nothing was solved or written")
-    when = f"{expected.seconds:,.1f} seconds on {threads} thread{'s' * (threads > 1)}"
+    when = f"{_long(expected.seconds, 1)} seconds on {threads} thread{'s' * (threads > 1)}"
     print_facts(
         [
             ("public decision nodes", f"{count.decisions:,}"),
@@ -314,7 +351,12 @@ def _dry_run(tree: Tree, algorithm: str, threads: int, limits: dict[str, Any], a
                 "memory",
                 f"{memory / 2**20:,.1f} MiB of arrays, and several times that for a moment to evaluate and store",
             ),
-            ("expected", f"about {expected.iterations:,} iterations of {algorithm}, {when}"),
+            ("expected", f"about {_long(expected.iterations, 0)} iterations of {algorithm}, {when}"),
             ("", "an estimate from a short trial: within a factor of two or so"),
         ]
     )
+
+
+def _long(number: float, digits: int) -> str:
+    """A number that may be beyond reading out."""
+    return f"{number:,.{digits}f}" if number < 1e12 else f"{number:.0e}"

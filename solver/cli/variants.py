@@ -16,7 +16,7 @@ from solver.paths import shipped_strategy
 @json_option
 def command(as_json: bool) -> None:
     """List the rule sets, their differences, what is exact and what is left out."""
-    from solver.cli.output import print_json, print_table
+    from solver.cli.output import page_width, print_facts, print_json, print_table
 
     names = sorted(preset_names(), key=lambda name: (name != DEFAULT_VARIANT, name))
     rules = [preset(name) for name in names]
@@ -24,11 +24,18 @@ def command(as_json: bool) -> None:
         print_json({"variants": [_document(each) for each in rules], "exact": EXACT, "left_out": LEFT_OUT})
         return
     columns = ["variant", "cards, weakest first", "order", "hand", "stakes", "all tricks tied", "strategy"]
-    print_table(columns, [[_row(each) for each in rules]], right=[3])
-    click.echo("\ncircular: the first rank beats the last one and loses to all others")
+    if page_width() < MIN_PAGE:
+        for each in rules:
+            print_facts(list(zip(columns, _row(each), strict=True)))
+            click.echo()
+    else:
+        print_table(columns, [[_row(each) for each in rules]], right=[3])
+        click.echo()
+    click.echo("circular: the first rank beats the last one and loses to all others")
     click.echo(f"exact: {EXACT}\nleft out: {LEFT_OUT}")
 
 
+MIN_PAGE = 80  # columns; on fewer the table would break its words
 EXACT = "one hand of two players, every card and every raise; values are bounded by exact best responses"
 LEFT_OUT = "the match (a hand is worth its points, whatever the score); games for four players"
 
