@@ -1,10 +1,12 @@
 """Measure speed and memory of the solver, as JSON (stdout) and as a table (stderr).
 
-    python scripts/bench.py [--output results/bench.json]
+    python scripts/bench.py [--only advice] [--output results/bench.json]
 
 Absolute times of a shared machine mean little; ratios of figures of one run mean more, so the passes and iterations
 that are compared alternate.  The floor of an iteration is one streaming read and write of all regrets and averages:
 the fastest of 20 passes of a compiled in-place multiply over the same arrays, with the same number of threads.
+
+The latency of advice is that of one question to a new `Adviser` in a running program, its compiled code loaded.
 """
 
 from __future__ import annotations
@@ -27,16 +29,30 @@ import click
 import numpy as np
 
 from games.rules import Rules, preset
+from games.state import State
+from solver.advise import ON_PATH, SOLVED, Adviser
 from solver.best_response import Evaluator
 from solver.cfr import ALGORITHMS, DEFAULT_ALGORITHM, Payoffs, Solver
+from solver.files import write_atomically
 from solver.kernels import scale_in_place
+from solver.paths import shipped_strategy
 from solver.solve import FIRST_EVALUATION, next_evaluation
-from solver.storage import packages, write_atomically
+from solver.storage import load_strategy, packages
+from solver.strategy import Strategy
 from solver.tree import Tree
 
 ROOT = Path(__file__).resolve().parent.parent
 ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 CHUNK = 10  # iterations timed at a time
+QUESTIONS = 40  # of each kind
+BARS = {  # milliseconds that the median is to stay under
+    "on the path, trick 1": 50,
+    "on the path, from trick 2 on": 5,
+    "off the path, trick 1": 1000,
+    "off the path, from trick 2 on": 50,
+    "asked again": None,
+    "shell": 1500,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +152,7 @@ print(json.dumps({"seconds": spent, "peak_mib": peak}))
 
 
 def measure(rules: Rules, algorithm: str, accuracy: float, rounds: int) -> dict[str, Any]:
-    """Everything, as one JSON object."""
+    """Everything but advice, as one JSON object."""
     start = time.perf_counter()
     tree = Tree(rules)
     build = time.perf_counter() - start
@@ -155,6 +171,63 @@ def measure(rules: Rules, algorithm: str, accuracy: float, rounds: int) -> dict[
         "speed_ms": [asdict(speed) for speed in speeds(tree, algorithm, rounds)],
         "two_threads": times_to(tree, algorithm, accuracy, 2),
     }
+
+
+def question(strategy: Strategy, rng: np.random.Generator, likely: bool) -> tuple[str, tuple[str, ...]]:
+    """A dealt hand and a line; the players act by the strategy (likely), or at random."""
+    rules = strategy.tree.rules
+    deck = np.repeat(np.arange(rules.n_ranks), rules.copies)
+    cards = rng.permutation(deck)[: 2 * rules.hand_size].tolist()
+    state = State.deal(rules, cards[: rules.hand_size], cards[rules.hand_size :])
+    for _ in range(rng.integers(12)):
+        decision, player = strategy.at(state.line), state.to_play
+        (h,) = np.flatnonzero((decision.holdings == np.array(state.held[player], np.int8)).all(axis=1))
+        chances = decision.probabilities[h] if likely else decision.legal[h].astype(float)
+        after = state.apply(decision.actions[rng.choice(len(chances), p=chances / chances.sum())])
+        state = state if after.is_over else after
+    return " ".join(rules.ranks[rank] for rank in state.dealt[state.to_play] or ()), state.line
+
+
+def advice(strategy: Strategy) -> dict[str, Any]:
+    """Latencies of advice in milliseconds: medians, 95th percentiles, how many questions, and what they should stay
+    under."""
+    rng = np.random.default_rng(1)
+    found: dict[str, list[float]] = {name: [] for name in BARS}
+    first = list(BARS)[:4]
+    for n in range(100_000):
+        missing = [name for name in first if len(found[name]) < QUESTIONS]
+        if not missing:
+            break
+        hand, line = question(strategy, rng, likely=n % 2 == 0)
+        adviser = Adviser(strategy)
+        spent = 1e3 * seconds(lambda adviser=adviser, hand=hand, line=line: adviser.advise(hand, line))  # type: ignore[misc]
+        again = 1e3 * seconds(lambda adviser=adviser, hand=hand, line=line: adviser.advise(hand, line))  # type: ignore[misc]
+        where = "on the path" if adviser.advise(hand, line).case in (ON_PATH, SOLVED) else "off the path"
+        trick = "trick 1" if sum(action in adviser.rules.ranks for action in line) < 2 else "from trick 2 on"
+        if n >= 20 and f"{where}, {trick}" in missing:  # until then compiled code is loaded, and tables are made
+            found[f"{where}, {trick}"].append(spent)
+            found["asked again"].append(again)
+    found["shell"] = shell()
+    return {
+        name: {
+            "median_ms": statistics.median(times),
+            "p95_ms": float(np.percentile(times, 95)),
+            "number": len(times),
+            "bar_ms": BARS[name],
+        }
+        for name, times in found.items()
+    }
+
+
+def shell(runs: int = 9) -> list[float]:
+    """Milliseconds of a question from the shell, each in a new process, with its compiled code on the disk."""
+    command = [sys.executable, "-m", "solver", "advise", "8 8 7", "--line", "5"]
+
+    def ask() -> None:
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+
+    ask()
+    return [1e3 * seconds(ask) for _ in range(runs)]
 
 
 def processor() -> str:
@@ -191,17 +264,35 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def advice_table(result: dict[str, Any]) -> str:
+    """The latencies for people."""
+    lines = ["advice                           median ms     95 %   bar"]
+    for name, row in result.items():
+        lines.append(f"{name:30s} {row['median_ms']:11.2f} {row['p95_ms']:8.2f}   {row['bar_ms'] or ''}")
+    return "\n".join(lines)
+
+
 @click.command()
 @click.option("--variant", default="le-truc", show_default=True, help="Rule set.")
 @click.option("--algorithm", type=click.Choice(list(ALGORITHMS)), default=DEFAULT_ALGORITHM, show_default=True)
 @click.option("--accuracy", default=1e-6, show_default=True, help="Smallest exploitability to go for, in points.")
 @click.option("--rounds", default=40, show_default=True, help="Rounds of the alternating measurement.")
+@click.option("--only", type=click.Choice(["advice"]), help="Measure only that; the file's other figures stay.")
 @click.option("--output", type=click.Path(path_type=Path), help="Also write the JSON to this file.")
-def main(variant: str, algorithm: str, accuracy: float, rounds: int, output: Path | None) -> None:
-    """Measure speed and memory; JSON to stdout, a table to stderr."""
-    result = measure(preset(variant), algorithm, accuracy, rounds)
+def main(variant: str, algorithm: str, accuracy: float, rounds: int, only: str | None, output: Path | None) -> None:
+    """Measure speed and memory; JSON to stdout, tables to stderr."""
+    result: dict[str, Any] = {}
+    if only is None:
+        result = measure(preset(variant), algorithm, accuracy, rounds)
+        click.echo(table(result), err=True)
+    elif output is not None and output.exists():
+        result = json.loads(output.read_text())
+    if (shipped := shipped_strategy(variant)) is not None:
+        result["advice"] = advice(load_strategy(shipped)[0])
+        click.echo(advice_table(result["advice"]), err=True)
+    elif only is not None:
+        raise click.UsageError(f"no strategy for {variant!r} comes with the program")
     text = json.dumps(result, indent=1)
-    click.echo(table(result), err=True)
     click.echo(text)
     if output is not None:
         write_atomically(output, (text + "\n").encode())

@@ -24,7 +24,7 @@ from solver.cli.common import stored_strategy
 from solver.cli.compare import HANDS, QUICK_HANDS, QUICK_SECONDS, SECONDS
 from solver.cli.progress import telling
 from solver.compare import AGREE, CFR_ITERATIONS, compare
-from solver.storage import write_atomically
+from solver.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 

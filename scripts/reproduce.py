@@ -29,7 +29,8 @@ from solver.cfr import DEFAULT_ALGORITHM, Solver
 from solver.opening import Opening, openings
 from solver.paths import usable_threads
 from solver.solve import Outcome, Progress, solve
-from solver.storage import load_strategy, packages, write_atomically
+from solver.files import write_atomically
+from solver.storage import load_strategy, packages
 from solver.tree import Tree
 
 ROOT = Path(__file__).resolve().parent.parent

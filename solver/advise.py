@@ -22,6 +22,7 @@ strategy is good there (on the path of equilibrium play it is), it answers as st
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,7 +43,7 @@ Cards = tuple[int, ...]
 TOLERANCE = 1e-3  # of the stake: what an answer may be off
 LEFT = 2e-5  # a side that plays its part of the line less often has left the path: storing rounds by as much
 PLAYED = 1e-3  # an action less probable than that is not what the answer plays
-MOST_NODES, MOST_ANSWERS = 64, 1024  # that are remembered: a node has a few MB, an answer at most 0.2
+MOST_BYTES, MOST_ANSWERS = 2**29, 1024  # that are remembered of subgames, and how many answers (at most 0.2 MB each)
 LEVELS = 8  # attempts to solve a subgame, each to a quarter of the error
 
 ON_PATH, SOLVED, I_LEFT, OPPONENT_LEFT, BOTH_LEFT = CASES = (
@@ -135,7 +136,6 @@ class _Node:
     """A public decision, a strategy for what follows, and what it is worth."""
 
     at: Situation
-    beliefs: Beliefs
     free: tuple[Array, Array]  # the reaches of players of whom nothing is known
     left: tuple[int, ...]  # the players who left the path
     game: Subgame | LastTrick
@@ -144,6 +144,11 @@ class _Node:
     table: Array
     values: Values
     level: int  # of the ladder
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What both hold, by their strategies or, in `left`, by the cards alone."""
+        return self.game.beliefs
 
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
@@ -179,17 +184,17 @@ class Adviser:
                 other = self._node(line, (*node.left, 1 - node.at.player))
                 answer = _merged(answer, self._answer(line, other), alone)
             self._answers[line] = answer
-        _recent(self._answers, line, MOST_ANSWERS)
+        _recent(self._answers, line, MOST_ANSWERS, lambda kept: 1)
         return self._answers[line]
 
     def row(self, line: tuple[str, ...], h: int) -> tuple[Answer, Array, float]:
         """The answer at a line, shape (A,) what it advises with holding h, and how accurate that is.
 
         With a holding that is rare in its owner's range the strategy may play what loses more than the tolerance: that
-        is left out, and the accuracy is that of the strategy so changed.
+        is left out, and the accuracy is that of the strategy so changed.  If it is not within the tolerance then, the
+        subgame is solved more accurately, and the answer is that of the better solution.
         """
-        answer = self.at(line)
-        node = self._node(line)
+        answer, node = self.at(line), self._node(line)
         if node.alone[h]:
             node = self._node(line, (*node.left, 1 - node.at.player))
         tolerance = TOLERANCE * self._stake(node.level)
@@ -212,6 +217,7 @@ class Adviser:
             if accuracy <= tolerance:
                 break
             node = self._node(line, node.left, level)
+            answer = self._answer(line, node)
         return answer, table, accuracy
 
     def advise(self, hand: str, line: str | tuple[str, ...] = "") -> Advice:
@@ -268,26 +274,24 @@ class Adviser:
             at = situation(tree, self.strategy.probabilities, line)
             free = anything(tree, at, 0), anything(tree, at, 1)
             reach = free[0] if 0 in left else at.reach[0], free[1] if 1 in left else at.reach[1]
-            self._nodes[key] = self._build(at, free, reach, key[1], level)
-        _recent(self._nodes, key, MOST_NODES)
+            game = self._node(line, left, level - 1).game if level else self._game(at, Beliefs(tree, at, reach))
+            node = tree.nodes[at.position.node]
+            stake = node.spot.level + (node.kind == LAST_TRICK and at.position.stage == 2)
+            tolerance = TOLERANCE * self._stake(stake)
+            strategy, solved = game.stored(self.strategy.probabilities), False
+            table, values = _sensible(game, strategy)
+            if level > 0 or values.accuracy > tolerance:
+                strategy, solved = game.solve(tolerance / (2 * 4**level)), True
+                table, values = _sensible(game, strategy)
+            self._nodes[key] = _Node(at, free, key[1], game, strategy, solved, table, values, stake)
+        _recent(self._nodes, key, MOST_BYTES, lambda kept: kept.game.bytes)
         return self._nodes[key]
 
-    def _build(
-        self, at: Situation, free: tuple[Array, Array], reach: tuple[Array, Array], left: tuple[int, ...], level: int
-    ) -> _Node:
+    def _game(self, at: Situation, beliefs: Beliefs) -> Subgame | LastTrick:
         tree, payoffs = self.strategy.tree, self.strategy.payoffs
-        beliefs = Beliefs(tree, at, reach)
-        node = tree.nodes[at.position.node]
-        last = node.kind == LAST_TRICK
-        stake = node.spot.level + (last and at.position.stage == 2)
-        game = LastTrick(tree, payoffs, at, beliefs) if last else Subgame(tree, payoffs, at, beliefs, self.threads)
-        tolerance = TOLERANCE * self._stake(stake)
-        strategy, solved = game.stored(self.strategy.probabilities), False
-        table, values = _sensible(game, strategy)
-        if level > 0 or values.accuracy > tolerance:
-            strategy, solved = game.solve(tolerance / (2 * 4**level)), True
-            table, values = _sensible(game, strategy)
-        return _Node(at, beliefs, free, left, game, strategy, solved, table, values, stake)
+        if tree.nodes[at.position.node].kind == LAST_TRICK:
+            return LastTrick(tree, payoffs, at, beliefs)
+        return Subgame(tree, payoffs, at, beliefs, self.threads)
 
     def _answer(self, line: tuple[str, ...], node: _Node) -> Answer:
         tree, payoffs, me = self.strategy.tree, self.strategy.payoffs, node.at.player
@@ -342,11 +346,12 @@ def resolve(rules: Rules, hand: str, line: tuple[str, ...], player: int | None =
     return full, tuple(sorted((dealt - Counter(played)).elements()))
 
 
-def _recent(kept: OrderedDict[Any, Any], key: Any, most: int) -> None:
-    """Note that a remembered value is asked for; beyond `most`, those that were not for longest are forgotten."""
+def _recent(kept: OrderedDict[Any, Any], key: Any, most: int, size: Callable[[Any], int]) -> None:
+    """Note that a remembered value is asked for; what was not for longest is forgotten while all are beyond `most`."""
     kept.move_to_end(key)
-    while len(kept) > most:
-        kept.popitem(last=False)
+    total = sum(map(size, kept.values()))
+    while total > most and len(kept) > 1:
+        total -= size(kept.popitem(last=False)[1])
 
 
 def _sensible(game: Any, strategy: Any) -> tuple[Array, Values]:

@@ -63,10 +63,14 @@ class Evaluator:
         """Evaluate strategies given as weights, shape (tree.rows[p], LANES): probabilities or unnormalised averages;
         an information state without any weight plays uniformly."""
         play = (weights[0].astype(np.float64, copy=False), weights[1].astype(np.float64, copy=False))
-        value = self._mean(self._sweeper.values(0, EXPECT, play))
-        best = [self._mean(self._sweeper.values(p, BEST, play)) for p in range(2)]
-        total = self._payoffs.total
-        return Evaluation(value, (best[0], best[1] + total), self._rounding, self._payoffs.unit, total)
+        value = self.value(0, EXPECT, play, self._payoffs)
+        best = self.value(0, BEST, play, self._payoffs), self.value(1, BEST, play, self._payoffs)
+        return Evaluation(value, best, self._rounding, self._payoffs.unit, self._payoffs.total)
+
+    def value(self, player: int, mode: int, play: Pair, payoffs: Payoffs) -> float:
+        """A player's value with payoffs of their own, for mode BEST or EXPECT; play: float64."""
+        self._sweeper.pay[player] = payoffs.table(player, np.float64)
+        return self._mean(self._sweeper.values(player, mode, play)) + player * payoffs.total
 
     def _mean(self, values: npt.NDArray[np.float64]) -> float:
         """Over the dealt hands; exactly rounded, since the order of numpy's sums depends on where arrays lie."""

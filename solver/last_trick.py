@@ -34,6 +34,8 @@ class LastTrick:
     With the answerer's payoffs (he wins, the leader, nobody) at the stake and at the next one.
     """
 
+    bytes = 10_000  # of memory, about
+
     def __init__(self, tree: Tree, payoffs: Payoffs, at: Situation, beliefs: Beliefs) -> None:
         self.tree, self.at, self.beliefs = tree, at, beliefs
         node = tree.nodes[at.position.node]
@@ -107,7 +109,7 @@ class LastTrick:
     def refusals(self, play: Play) -> Array:
         """Shape (H,): how often the leader refuses a raise made now, nan where none is legal."""
         legal = RAISE in actions(self.tree, self.at.position)[1]
-        return np.full(len(self.now), 1 - play.accepts if legal else np.nan)
+        return np.full(1 if self.stage == 1 else len(self.now), 1 - play.accepts if legal else np.nan)
 
     def wins(self, play: Play) -> Array:
         """Shape (H, A): the chance to win the hand after each action if nobody refuses."""

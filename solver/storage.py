@@ -11,18 +11,10 @@ A checkpoint has the solver's arrays themselves (``regret0`` ...), from which a 
 
 from __future__ import annotations
 
-import errno
-import glob
 import hashlib
 import json
 import math
-import os
 import platform
-import secrets
-import stat
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,13 +29,14 @@ from safetensors.numpy import save as save_tensors
 from games.rules import Rules, shown
 from solver import __version__
 from solver.best_response import Evaluation
-from solver.cfr import Algorithm, Pair, Payoffs, Solver, lanes_array
+from solver.cfr import UNITS, Algorithm, Pair, Payoffs, Solver, lanes_array
+from solver.files import write_atomically
 from solver.strategy import Strategy
-from solver.tree import Tree
+from solver.tree import Tree, public_tree
 
 STRATEGY, CHECKPOINT = "le-truc strategy", "le-truc checkpoint"
 VERSION = "1.0"  # readers refuse another major number
-UNITS = ("points per hand", "match-winning probability")
+BITS = (16, 20, 32)  # of a stored probability
 STORING_LOSS = 1.05  # what rounding may make of the exploitability
 MAX_ITERATIONS = 10**12  # that a file may state; more would take years
 NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
@@ -164,19 +157,40 @@ def restored(tree: Tree, player: int, tensor: npt.NDArray[Any]) -> npt.NDArray[n
     return table
 
 
+def as_stored(strategy: Strategy, bits: int) -> tuple[Strategy, dict[str, npt.NDArray[Any]]]:
+    """A strategy as it is read back from its tensors, and these, in 16, 20 or 32 bits."""
+    tree = strategy.tree
+    tensors = {f"player{p}": quantised(tree, p, strategy.probabilities[p], bits) for p in range(2)}
+    stored = (restored(tree, 0, tensors["player0"]), restored(tree, 1, tensors["player1"]))
+    return Strategy(tree, strategy.payoffs, stored), tensors
+
+
 def save_strategy(
     path: Path, strategy: Strategy, algorithm: Algorithm, iterations: int, score: str | None = None, threads: int = 1
 ) -> Evaluation:
     """Write a strategy file, in the fewest bits that cost at most 5 % of exploitability; returns the evaluation of the
     strategy as stored.  Raises OSError."""
-    tree, payoffs = strategy.tree, strategy.payoffs
     limit = strategy.evaluate(threads).exploitability * STORING_LOSS
-    for bits in (16, 20, 32):
-        tensors = {f"player{p}": quantised(tree, p, strategy.probabilities[p], bits) for p in range(2)}
-        stored = (restored(tree, 0, tensors["player0"]), restored(tree, 1, tensors["player1"]))
-        result = Strategy(tree, payoffs, stored).evaluate(threads)
+    for bits in BITS:
+        stored, tensors = as_stored(strategy, bits)
+        result = stored.evaluate(threads)
         if result.exploitability <= limit:
             break
+    write_strategy(path, stored.tree, stored.payoffs, tensors, result, algorithm, iterations, score)
+    return result
+
+
+def write_strategy(
+    path: Path,
+    tree: Tree,
+    payoffs: Payoffs,
+    tensors: dict[str, npt.NDArray[Any]],
+    result: Evaluation,
+    algorithm: Algorithm,
+    iterations: int,
+    score: str | None,
+) -> str:
+    """Write the tensors that `as_stored` made, with their evaluation; returns the checksum.  Raises OSError."""
     header = Header(
         format=STRATEGY,
         version=VERSION,
@@ -193,8 +207,7 @@ def save_strategy(
         unit=payoffs.unit,
         packages=packages(),
     )
-    _write(path, tensors, asdict(header))
-    return result
+    return _write(path, tensors, asdict(header))
 
 
 def load_strategy(path: Path) -> tuple[Strategy, Header]:
@@ -276,9 +289,14 @@ def load_checkpoint(path: Path, threads: int = 1) -> tuple[Solver, dict[str, Any
     return solver, extra
 
 
+def read_header(path: Path, kind: str) -> dict[str, Any]:
+    """What a file of this kind says of itself, if it is whole.  Raises StorageError."""
+    return _read(path, kind)[1]
+
+
 def check_game(path: Path, kind: str, rules: Rules) -> dict[str, Any]:
     """The header of a file of this kind, of this game valued in points.  Raises StorageError for any other file."""
-    stated = _read(path, kind)[1]
+    stated = read_header(path, kind)
     try:
         if stated["rules_hash"] == rules.hash and _payoffs(rules, stated["payoffs"]) == Payoffs.points(rules):
             return stated
@@ -325,7 +343,7 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
             stated = shown(fields["rules_hash"])
             raise StorageError(f"{path}: its rules have the hash {rules.hash!r}, but it states {stated}")
         payoffs = _payoffs(rules, fields["payoffs"])
-        tree = Tree(rules)
+        tree = public_tree(rules)
         if tree_hash(tree) != fields["tree_hash"]:
             raise StorageError(f"{path}: made for another order of the information states than this version's")
     except StorageError:
@@ -359,96 +377,10 @@ def _checksum(tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> s
     return digest.hexdigest()
 
 
-def _write(path: Path, tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> None:
+def _write(path: Path, tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> str:
     fields = {**fields, "checksum": _checksum(tensors, fields)}
     write_atomically(path, save_tensors(tensors, {"header": json.dumps(fields, sort_keys=True)}))
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file as a whole or not at all, whatever happens meanwhile; of a link, the file that it leads to.
-
-    Raises OSError, whose filename is `path`.
-    """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        mode = _mode(target)
-        with open(temporary, "xb") as file:  # the umask decides who may read it
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            os.chmod(temporary, mode)
-        os.replace(temporary, target)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename, error.filename2 = str(path), None
-        raise
-
-
-def _mode(target: Path) -> int | None:
-    """The permissions of a file that is to be replaced, None if there is none yet.  Raises OSError if it is read-only,
-    which would not keep it from being replaced."""
-    try:
-        mode = stat.S_IMODE(target.stat().st_mode)
-    except FileNotFoundError:
-        return None
-    if not mode & 0o222 or not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "it is read-only", str(target))
-    return mode
-
-
-def remove_leftovers(path: Path) -> None:
-    """Remove the temporary files of processes that were killed while they wrote `path`, which must be `locked`: those
-    of a process at work look the same.  Raises OSError."""
-    target = Path(os.path.realpath(path))
-    for leftover in target.parent.glob(f".{glob.escape(target.name)}.????????.tmp"):  # not those of NAME.anything
-        leftover.unlink(missing_ok=True)
-
-
-def check_writable(path: Path) -> None:
-    """Make sure, as far as can be known, that `path` can be written.  Raises OSError."""
-    target = Path(os.path.realpath(path))
-    _mode(target)
-    with tempfile.NamedTemporaryFile(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent):
-        pass
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """A context in which no other process that asks for it gets `path`.  Raises BlockingIOError if another has it.
-
-    The lock is on a file beside it, and ends with the process even if that is killed.  Where there are no such locks
-    (Windows, some network folders) it keeps nobody away.
-    """
-    try:
-        import fcntl
-    except ModuleNotFoundError:
-        yield
-        return
-    target = Path(os.path.realpath(path))
-    lock = target.with_name(f".{target.name}.lock")
-    while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise
-        except OSError:  # no locks here
-            break
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
-                break
-        os.close(descriptor)  # whoever had it has removed it meanwhile
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.unlink(lock)
-        os.close(descriptor)
+    return str(fields["checksum"])
 
 
 def _read(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from games.rules import ACCEPT, RAISE, REFUSE
 from solver.cfr import ALGORITHMS, DEFAULT_ALGORITHM, Pair, Payoffs, Sweeper, lanes_array
-from solver.kernels import BEST, EXPECT, LAST_TRICK, NO_CARDS
+from solver.kernels import BEST, EXPECT, LANES, LAST_TRICK, NO_CARDS
 from solver.parts import below
 from solver.strategy import Decision, LineError, Position, actions, child, normalised, root, rows_at, step
 from solver.tree import Ints, Tree
@@ -140,6 +140,17 @@ class Values(NamedTuple):
     accuracy: float
 
 
+@dataclass(slots=True)
+class _Run:
+    """CFR on a subgame, as far as it has come."""
+
+    sweeper: Sweeper
+    regret: Pair
+    play: Pair
+    average: Pair
+    done: int = 0
+
+
 class Subgame:
     """The rest of a hand from a decision before the last answer: everything but the last trick's second card.
 
@@ -150,6 +161,13 @@ class Subgame:
         self.tree, self.payoffs, self.at, self.beliefs, self.threads = tree, payoffs, at, beliefs, threads
         self.part = below(tree, at.position.block, at.position.lane, at.position.node, at.left)
         self._exact = Sweeper(tree, payoffs, np.float64, threads, self.part, beliefs.reach)
+        self._run: _Run | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Of memory, about: a strategy, what `solve` keeps, and the scratch arrays of both."""
+        strategies = sum(self.part.rows) * LANES * (8 + (12 if self._run else 0))
+        return strategies + (self.part.top_rows + self.tree.plan.scratch_rows * self.threads) * LANES * 12
 
     def stored(self, strategy: Pair) -> Pair:
         """A copy of the rows below the root of a strategy for the whole tree."""
@@ -237,18 +255,24 @@ class Subgame:
         return found
 
     def solve(self, accuracy: float, most: int = 20_000) -> Pair:
-        """A strategy whose exact accuracy is at most `accuracy`, or that of `most` iterations of CFR from nothing."""
-        tree, algorithm = self.tree, ALGORITHMS[DEFAULT_ALGORITHM]
-        regret, play, average = (self._arrays(np.float32) for _ in range(3))
-        sweeper = Sweeper(tree, self.payoffs, np.float32, self.threads, self.part, self.beliefs.reach)
-        done, until = 0, 25
+        """A strategy whose exact accuracy is at most `accuracy`, or that of `most` iterations of CFR from nothing.
+
+        Asked again for a better one, it goes on where it was.
+        """
+        algorithm = ALGORITHMS[DEFAULT_ALGORITHM]
+        if self._run is None:
+            sweeper = Sweeper(self.tree, self.payoffs, np.float32, self.threads, self.part, self.beliefs.reach)
+            self._run = _Run(sweeper, self._arrays(np.float32), self._arrays(np.float32), self._arrays(np.float32))
+        run, until = self._run, max(25, self._run.done)
         while True:
-            sweeper.update([algorithm.step(t, 1e-30) for t in range(done + 1, until + 1)], play, regret, average)
-            done = until
-            reached = self.values((average[0].astype(np.float64), average[1].astype(np.float64))).accuracy
-            if reached <= accuracy or done >= most:
-                return normalised(tree, average, play, self.part)
-            until = min(done + max(10, round(done * min(1.0, (reached / accuracy) ** 0.5 - 1))), most)
+            steps = [algorithm.step(t, 1e-30) for t in range(run.done + 1, until + 1)]
+            if steps:
+                run.sweeper.update(steps, run.play, run.regret, run.average)
+                run.done = until
+            reached = self.values((run.average[0].astype(np.float64), run.average[1].astype(np.float64))).accuracy
+            if reached <= accuracy or until >= most:
+                return normalised(self.tree, run.average, run.play, self.part)
+            until = min(until + max(10, round(until * min(1.0, (reached / accuracy) ** 0.5 - 1))), most)
 
 
 @lru_cache(maxsize=64)

@@ -469,3 +469,9 @@ class Tree:
             peak = max(peak, cursor)
         nodes[program.start : program.stop] = [tuple(record.values()) for record in placed.values()]
         return peak
+
+
+@lru_cache(maxsize=16)
+def public_tree(rules: Rules) -> Tree:
+    """The tree of a rule set, built once.  Raises TreeTooLargeError."""
+    return Tree(rules)

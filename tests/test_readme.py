@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from games.rules import Rules, preset
+from solver.explain import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -25,6 +26,11 @@ SHORT: dict[str, tuple[list[str], tuple[int, ...]]] = {
     "truc solve --dry-run": (["solve", "--dry-run"], (0,)),
     "truc solve --resume": (["solve", "--variant", "mini", "--resume", "--iterations", "60"], (0,)),
     "truc solve --variant mini --json": (["solve", "--variant", "mini", "--json", "-o", "b.safetensors"], (0,)),
+    'truc advise "8 8 7" --line "5"': (["advise", "8 8 7", "--line", "5"], (0,)),
+    'truc advise "8 3" --line "6 6 raise"': (["advise", "8 3", "--line", "6 6 raise"], (0,)),
+    'truc range "8 8 7" --line "5 raise accept"': (["range", "8 8 7", "--line", "5 raise accept"], (0,)),
+    'truc table --line "raise" --action refuse': (["table", "--line", "raise", "--action", "refuse"], (0,)),
+    'truc table --line "5" --holding "8 8" --csv': (["table", "--line", "5", "--holding", "8 8", "--csv"], (0,)),
     "truc evaluate": (["evaluate"], (0,)),
     "truc evaluate --uniform": (["evaluate", "--uniform"], (0,)),
     "truc verify le-truc.safetensors": (["verify", "le-truc.safetensors"], (0,)),
@@ -52,6 +58,7 @@ FULL_ONLY = {
 SCRIPTS: dict[str, list[str]] = {
     "python scripts/reproduce.py": ["--variant", "tiny", "--accuracy", "1e-3", "--results", "{tmp}"],
     "python scripts/reproduce.py --check": ["--variant", "tiny", "--results", "{tmp}", "--check"],
+    "python scripts/insights.py": ["--folder", "{tmp}/insights"],
     "python scripts/bench.py": ["--variant", "tiny", "--accuracy", "1e-2", "--rounds", "2"],
     "python scripts/peers.py": ["--quick", "--folder", "{tmp}/openspiel"],
     "python scripts/algorithm_study.py": ["--variant", "tiny", "--iterations", "20", "--out", "{tmp}/study"],
@@ -115,12 +122,19 @@ def test_rule_file() -> None:
 
 
 def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
-    code, with_openspiel = blocks("python")
+    advice, code, with_openspiel = blocks("python")
+    exec(compile(advice, "README", "exec"), {})
+    assert "A value raise" in capsys.readouterr().out
     exec(compile(code, "README", "exec"), {})
     assert "best_response" in capsys.readouterr().out
     if OPENSPIEL:
         exec(compile(with_openspiel, "README", "exec"), {})
         assert 0 < float(capsys.readouterr().out) < 0.01
+
+
+def test_kinds_of_explanations() -> None:
+    for kind, condition in KINDS.items():
+        assert f"| {kind} | {condition} |\n" in README
 
 
 def test_links() -> None:

@@ -12,7 +12,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from games.rules import preset
-from solver import storage
+from solver import files, storage
 from solver.cfr import ALGORITHMS, Payoffs, Solver
 from solver.storage import (
     StorageError,
@@ -163,7 +163,7 @@ def test_a_write_that_fails_leaves_the_old_file(file: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        storage.write_atomically(file, b"new")
+        files.write_atomically(file, b"new")
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
@@ -173,12 +173,12 @@ def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
     others = [tmp_path / f".{name}.tmp" for name in ("b.safetensors.abcd1234", f"{path.name}.x.abcd1234", "x")]
     for each in (tmp_path / f".{path.name}.abcd1234.tmp", *others):
         each.write_bytes(b"")
-    storage.remove_leftovers(path)
+    files.remove_leftovers(path)
     assert sorted(tmp_path.iterdir()) == sorted(others)
-    storage.check_writable(path)
+    files.check_writable(path)
     assert sorted(tmp_path.iterdir()) == sorted(others)
     with pytest.raises(OSError, match="No such file"):
-        storage.check_writable(tmp_path / "none" / "s")
+        files.check_writable(tmp_path / "none" / "s")
 
 
 def test_truncated_files_are_refused(file: Path) -> None:
@@ -229,12 +229,12 @@ def test_a_replaced_file_keeps_its_place_and_permissions(tmp_path: Path) -> None
     new, old, link = tmp_path / "new", tmp_path / "old", tmp_path / "link"
     before = os.umask(0o027)
     try:
-        storage.write_atomically(new, b"1")
+        files.write_atomically(new, b"1")
         assert new.stat().st_mode & 0o777 == 0o640
         old.write_bytes(b"1")
         old.chmod(0o604)
         link.symlink_to(old)
-        storage.write_atomically(link, b"2")
+        files.write_atomically(link, b"2")
     finally:
         os.umask(before)
     assert link.is_symlink()
@@ -242,14 +242,14 @@ def test_a_replaced_file_keeps_its_place_and_permissions(tmp_path: Path) -> None
     old.chmod(0o444)
     for path in (old, link):
         with pytest.raises(PermissionError):
-            storage.check_writable(path)
+            files.check_writable(path)
         with pytest.raises(PermissionError) as error:
-            storage.write_atomically(path, b"3")
+            files.write_atomically(path, b"3")
         assert error.value.filename == str(path)
     assert old.read_bytes() == b"2"
     link.unlink()
     link.symlink_to(tmp_path / "later")
-    storage.write_atomically(link, b"4")
+    files.write_atomically(link, b"4")
     assert (tmp_path / "later").read_bytes() == b"4"
     assert {path.name for path in tmp_path.iterdir()} == {"new", "old", "later", "link"}
 
@@ -259,19 +259,19 @@ def test_a_lock_keeps_others_away_and_leaves_nothing(tmp_path: Path) -> None:
     path, link = tmp_path / "s", tmp_path / "link"
     link.symlink_to(path)
     for _ in range(2):
-        with storage.locked(path), storage.locked(tmp_path / "t"):
+        with files.locked(path), files.locked(tmp_path / "t"):
             for same in (path, link):
-                with pytest.raises(BlockingIOError), storage.locked(same):
+                with pytest.raises(BlockingIOError), files.locked(same):
                     pass
     (tmp_path / ".s.lock").write_bytes(b"")  # of a process that was killed
-    with storage.locked(path):
+    with files.locked(path):
         pass
     assert [each.name for each in tmp_path.iterdir()] == ["link"]
 
 
 def test_without_locks_nobody_is_kept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    with storage.locked(tmp_path / "s"), storage.locked(tmp_path / "s"):
+    with files.locked(tmp_path / "s"), files.locked(tmp_path / "s"):
         assert list(tmp_path.iterdir()) == []
 
 

@@ -71,10 +71,12 @@ def open_strategy(file: Path) -> tuple[Strategy, Header]:
         raise Failure(str(error), BAD_FILE) from error
 
 
-def stored_strategy(file: Path | None, variant: str | None, rules: Path | None) -> tuple[Strategy, Header]:
+def stored_strategy(
+    file: Path | None, variant: str | None, rules: Path | None, how: str = "FILE"
+) -> tuple[Strategy, Header]:
     """A strategy file, by default the one that comes with the program, if it is of the game that the options name.
 
-    Raises Failure, click.UsageError.
+    how: how the command is given a file.  Raises Failure, click.UsageError.
     """
     wanted = None if variant is None and rules is None and file is not None else rules_of(variant, rules)
     if file is None and wanted is not None:
@@ -82,7 +84,8 @@ def stored_strategy(file: Path | None, variant: str | None, rules: Path | None) 
         file = next((found for found in map(shipped_strategy, same) if found is not None), None)
     if file is None:
         name = DEFAULT_VARIANT if wanted is None else wanted.name
-        raise Failure(f"no strategy for {name!r} comes with the program, give the FILE of one (see `truc solve`)")
+        solve = f"truc solve --variant {name}" if rules is None else f"truc solve --rules {rules}"
+        raise Failure(f"no strategy for {name!r} comes with the program, give what `{solve}` writes as {how}")
     strategy, header = open_strategy(file)
     stored = strategy.tree.rules
     if wanted is not None and wanted.hash != stored.hash:

@@ -57,7 +57,7 @@ def ask(
 
     Raises Failure, click.UsageError.
     """
-    loaded, header = stored_strategy(strategy, variant, rules)
+    loaded, header = stored_strategy(strategy, variant, rules, "--strategy FILE")
 
     from solver.advise import Adviser
 

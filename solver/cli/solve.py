@@ -196,7 +196,7 @@ def _check_file(ctx: click.Context, path: Path) -> None:
 
     Raises OSError, click.UsageError.
     """
-    from solver.storage import check_writable, locked, remove_leftovers
+    from solver.files import check_writable, locked, remove_leftovers
 
     if not path.parent.is_dir():
         raise click.UsageError(f"{path} is in a folder that does not exist")

@@ -115,9 +115,9 @@ def command(
     if as_json:
         print_json({**document(adviser, header, answer), **_details(answer, rows, totals)})
         return
-    filters = [f"that play {_word(game, action)}"] if action else []
+    filters = [f"playing {_word(game, action)}"] if action else []
     filters += [f"with {holding}"] if holding else []
-    of = f" of {len(_possible(answer))}, {' and '.join(filters)}" if filters else ""
+    of = f" of {len(_possible(answer))}: those {' '.join(filters)}" if filters else ""
     one = len({answer.cases[row.h] for row in rows}) == 1
     facts = [
         ("line", story(game, line)),
@@ -176,7 +176,8 @@ def _filtered(adviser: Adviser, answer: Answer, action: str | None, holding: str
     if not rows:
         what = [f"contains {holding}"] if holding else []
         what += [f"plays {word}"] if word else []
-        raise click.UsageError(f"no hand {' and '.join(what)} after the line {format_line(answer.line)!r}")
+        where = f"after the line {format_line(answer.line)!r}" if answer.line else "at the start of the hand"
+        raise click.UsageError(f"no hand {' and '.join(what)} {where}")
     return rows
 
 
@@ -265,8 +266,8 @@ def _hands(answer: Answer, rows: Sequence[Row], one_case: bool) -> tuple[list[st
         return result if one_case else [*result, answer.cases[row.h]]
 
     ordered = sorted(rows, key=lambda row: row.cards[::-1], reverse=True)
-    tops = dict.fromkeys(row.cards[-1:] for row in ordered)
-    sections = [[cells(row) for row in ordered if row.cards[-1:] == top] for top in tops]
+    tops = dict.fromkeys(row.cards[1:][-1:] for row in ordered)  # of one card each there are no sections
+    sections = [[cells(row) for row in ordered if row.cards[1:][-1:] == top] for top in tops]
     return columns, sections, [i for i, name in enumerate(columns) if name in ("weight", "EV", "wins", "refused")]
 
 

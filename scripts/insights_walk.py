@@ -1,0 +1,378 @@
+"""One exact walk over the whole public tree with both players' strategies, for `scripts/insights.py`.
+
+It visits every node of every program once (see `solver.tree`), with all histories that share the program as the last
+axis of numpy arrays.  On the way down it carries what each player plays his part of the line with (reaches), on the way
+up the values of both, so at each public decision everything is known at once: how probable it is with each holding,
+what is played, what each action is worth, how often a raise is refused, and the chance to win.  Slower than the kernels
+by far, but seconds are fine, and it is written independently of them.
+
+The probability of a deal and a line is reach0(u) * reach1(v) * W(u, v) with the holdings u and v left: the starting
+reaches are 1 / prod_r u_r!, and W = prod_r copies! / (copies - x_r)! over the number of deals, where x_r counts rank r
+among u, v and the cards played.  So W of the same deal is the same all along a line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from games.cards import hands
+from games.rules import ACCEPT, RAISE, REFUSE
+from solver.kernels import LAST_CARDS, NO_CARDS, SPLIT, TERMINAL
+from solver.strategy import Strategy
+from solver.tree import Node
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Histories = tuple[tuple[int, ...], ...]
+EXPECT, BEST = 0, 1  # modes, then one for each rule of `walk`
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A public decision in all its L lanes, with H holdings and A actions of the player to act.
+
+    node: of the tree; stage: see `solver.strategy.Position`, -1 before the last answer; turn: number of the card to be
+    played next, from 1; level: of the stake accepted so far; results: of the tricks so far; led: shape (L,), the card
+    that is to be answered, None if none is; actions: words, then the ranks if a card may be played; offers: how many
+    words; ties: who wins by a tie of the last trick (`Node.ties`).
+
+    holdings: (H, k); legal: (H, A); reach, against: (H, L), their product is the probability of line and holding;
+    sigma: (H, A, L), what is played.  As sums over the opponent's holdings, so to be divided by `against`: ev:
+    (H, A, L), if the player goes on as well as he can; win: (H, A, L), chance to win if nobody refuses any more, 0 for
+    refusing; refused: (H, L), how often a raise is refused, None where there is none.
+    """
+
+    node: int
+    stage: int
+    turn: int
+    player: int
+    level: int
+    results: tuple[int, ...]
+    led: npt.NDArray[np.int64] | None
+    actions: tuple[str, ...]
+    offers: int
+    ties: int
+    holdings: npt.NDArray[np.int8]
+    legal: Mask
+    reach: Array
+    against: Array
+    sigma: Array
+    ev: Array
+    win: Array
+    refused: Array | None
+
+    @property
+    def mass(self) -> Array:
+        """Shape (H, L): the probability of the line with each holding."""
+        return self.reach * self.against
+
+
+class Below(NamedTuple):
+    """What comes up: value[p]: shape (modes, H_p, L), sums over the opponent's holdings; won: shape (2, H0, H1, L),
+    each player's chance to win if nobody refuses."""
+
+    value: tuple[Array, Array]
+    won: Array
+
+
+Rule = Callable[[Record], Mask | None]
+"""Which actions a rule of play leaves, shape (H, A, L) or broadcastable; None where it has nothing to say."""
+
+
+class Walk:
+    """The walk, done when made.
+
+    ends: the probability of each (level, whether by refusal, winner); hands[p]: shape (modes, H), values of the dealt
+    hands given that they are dealt; value: shape (2, modes), each player's value in every mode: EXPECT, BEST (he plays
+    as well as he can against the other's strategy), and as well as each rule of play allows him.
+    """
+
+    def __init__(self, strategy: Strategy, observe: Callable[[Record], None], rules: Sequence[Rule] = ()) -> None:
+        self.tree, self.strategy = strategy.tree, strategy
+        self.rules, self.observe = rules, observe
+        game = self.tree.rules
+        self.pay = [strategy.payoffs.table(p, np.float64) for p in range(2)]
+        self.deals = math.comb(game.n_cards, game.hand_size) * math.comb(game.n_cards - game.hand_size, game.hand_size)
+        most = 2 * game.hand_size + 1
+        self.falling = np.array([math.perm(game.copies, x) for x in range(most)], np.float64)  # 0 beyond the copies
+        self.ends: defaultdict[tuple[int, bool, int], float] = defaultdict(float)
+        self._weights: dict[tuple[Histories, tuple[int, int], tuple[int, ...]], Array] = {}
+        self._below: dict[tuple[int, int], list[int]] = {}
+        for b, block in enumerate(self.tree.blocks):
+            if block.origin is not None:
+                self._below.setdefault(block.origin, []).append(b)
+        k = game.hand_size
+        start = 1.0 / self.tree.holdings.factorial[k, : self.tree.size(k), None]
+        up = _Program(self, [0]).visit(self.tree.programs[0].start, (start, start), ())
+        against = self._against(self.weights(((),), (k, k), ()), (start, start))
+        self.hands = [up.value[p][..., 0] / against[p][:, 0] for p in range(2)]
+        self.value = np.array([(up.value[p] * start).sum(axis=(1, 2)) for p in range(2)])
+
+    @property
+    def modes(self) -> int:
+        """How many values are computed for each player."""
+        return 2 + len(self.rules)
+
+    def programs_below(self, block: int, node: int) -> list[list[int]]:
+        """The blocks that follow a SPLIT node, those of one program together."""
+        found: dict[int, list[int]] = {}
+        for b in self._below[block, node]:
+            found.setdefault(self.tree.blocks[b].program, []).append(b)
+        return list(found.values())
+
+    def weights(self, histories: Histories, held: tuple[int, int], cards: tuple[int, ...]) -> Array:
+        """W: shape (H0, H1, L), after the cards of each lane's history and those of the program."""
+        key = histories, held, tuple(sorted(cards))
+        if key not in self._weights:
+            ranks = self.tree.rules.n_ranks
+            played = np.array([np.bincount((*history, *cards), minlength=ranks) for history in histories], np.int64)
+            mine, theirs = (self.tree.holdings.number[k, : self.tree.size(k)] for k in held)
+            result = np.full((len(mine), len(theirs), len(histories)), 1.0 / self.deals)
+            for r in range(ranks):
+                result *= self.falling[mine[:, None, None, r] + theirs[None, :, None, r] + played[None, None, :, r]]
+            self._weights[key] = result
+        return self._weights[key]
+
+    @staticmethod
+    def _against(weights: Array, reach: tuple[Array, Array]) -> tuple[Array, Array]:
+        return np.einsum("uvl,vl->ul", weights, reach[1]), np.einsum("uvl,ul->vl", weights, reach[0])
+
+    def end(self, level: int, refused: bool, winner: int, weights: Array, reach: tuple[Array, Array]) -> Below:
+        """An end of the hand."""
+        against = self._against(weights, reach)
+        self.ends[level, refused, winner] += float((reach[0] * against[0]).sum())
+        values = [
+            np.broadcast_to(self.pay[p][level, winner] * against[p], (self.modes, *against[p].shape)) for p in range(2)
+        ]
+        won = np.array([winner == 0, winner == 1], np.float64)[:, None, None, None]
+        return Below((values[0], values[1]), np.broadcast_to(won, (2, *weights.shape)))
+
+    def choose(self, record: Record, q: Array) -> Array:
+        """Shape (modes, H, L): the value of a decision to the acting player from q, shape (modes, H, A, L)."""
+        self.observe(record)
+        value = np.empty((self.modes, *record.reach.shape))
+        value[EXPECT] = (record.sigma * q[EXPECT]).sum(axis=1)
+        legal = record.legal[:, :, None]
+        value[BEST] = np.where(legal, q[BEST], -np.inf).max(axis=1)
+        for mode, rule in enumerate(self.rules, 2):
+            allowed = rule(record)
+            value[mode] = np.where(legal if allowed is None else legal & allowed, q[mode], -np.inf).max(axis=1)
+        return value
+
+
+class _Program:
+    """The histories of some blocks with one program, in lanes one after the other."""
+
+    def __init__(self, walk: Walk, blocks: list[int]) -> None:
+        self.walk, self.tree, self.blocks = walk, walk.tree, blocks
+        members = [self.tree.blocks[b] for b in blocks]
+        self.histories: Histories = tuple(history for block in members for history in block.histories)
+        sizes = self.tree.programs[members[0].program].rows
+        self.rows = [
+            np.concatenate(
+                [
+                    walk.strategy.probabilities[p][base : base + sizes[p], : len(block.histories)]
+                    for base, block in zip((int(self.tree.bases[b, p]) for b in blocks), members, strict=True)
+                ],
+                axis=1,
+            )
+            for p in range(2)
+        ]
+
+    def visit(self, i: int, reach: tuple[Array, Array], cards: tuple[int, ...]) -> Below:
+        """A node and all below it; cards: those played in this program so far."""
+        node = self.tree.nodes[i]
+        weights = self.walk.weights(self.histories, node.spot.held, cards)
+        if node.kind == TERMINAL:
+            above = self.tree.nodes[node.parent]
+            refused = above.words == (ACCEPT, REFUSE) and node.edge == 1
+            return self.walk.end(node.spot.level, refused, node.winner, weights, reach)
+        return self._decision(i, node, weights, reach, cards)
+
+    def _decision(
+        self, i: int, node: Node, weights: Array, reach: tuple[Array, Array], cards: tuple[int, ...]
+    ) -> Below:
+        tree, me, offers = self.tree, node.player, len(node.words)
+        n, k, plays = tree.rules.n_ranks, node.spot.held[me], node.cards != NO_CARDS
+        holdings, legal, sigma = self._sigma(node)
+        mine, theirs = reach[me], reach[1 - me]
+        size, lanes = mine.shape
+        q = np.zeros((self.walk.modes, size, offers + n * plays, lanes))
+        ours = weights if me == 0 else weights.swapaxes(0, 1)  # (mine, theirs, lane)
+        joint = ours * theirs
+        win = np.zeros((size, offers + n * plays, lanes))
+        won = np.zeros((2, *ours.shape))
+        other: Any = 0.0
+        for a, word in enumerate(node.words):
+            part = mine * sigma[:, a]
+            below = self.visit(node.children[a], (part, theirs) if me == 0 else (theirs, part), cards)
+            q[:, :, a] = below.value[me]
+            other = other + below.value[1 - me]
+            if word == REFUSE:
+                continue
+            after = below.won if me == 0 else below.won.swapaxes(1, 2)
+            win[:, a] = (joint * after[me]).sum(axis=1)
+            won += after * (1.0 if word == ACCEPT else sigma[:, a][:, None])  # nobody refuses
+        if plays:
+            for c, below in enumerate(self._cards(i, node, reach, sigma[:, offers:], cards)):
+                other = other + below.value[1 - me]
+                h = np.flatnonzero(legal[:, offers + c])
+                rest = np.array([_rest(tree.holdings, k, each, c) for each in h.tolist()])
+                q[:, h, offers + c] = below.value[me][:, rest]
+                after = (below.won if me == 0 else below.won.swapaxes(1, 2))[:, rest]
+                win[h, offers + c] = (joint[h] * after[me]).sum(axis=1)
+                won[:, h] += after * sigma[h, offers + c][:, None]
+        refused = None
+        if node.words == (RAISE,):
+            answers = self._sigma(tree.nodes[node.children[0]])[2]
+            refused = np.einsum("uvl,vl->ul", joint, answers[:, 1])
+        actions = (*node.words, *(tree.rules.ranks if plays else ()))
+        spot = node.spot
+        led = None if spot.led == -1 else np.array([spot.led if spot.led >= 0 else h[-1] for h in self.histories])
+        record = Record(
+            i, -1, 2 * tree.rules.hand_size + 1 - sum(spot.held), me, spot.level, spot.results, led, actions, offers,
+            -1, holdings, legal, mine, joint.sum(axis=1), sigma, q[BEST], win, refused,
+        )  # fmt: skip
+        value = self.walk.choose(record, q)
+        if me == 1:
+            return Below((other, value), won.swapaxes(1, 2))
+        return Below((value, other), won)
+
+    def _sigma(self, node: Node) -> tuple[npt.NDArray[np.int8], Mask, Array]:
+        """Holdings, which actions they have, and what is played: shape (H, A, L)."""
+        rules, k, offers = self.tree.rules, node.spot.held[node.player], len(node.words)
+        holdings = hands(rules.n_ranks, k, rules.copies)
+        legal = np.zeros((len(holdings), offers + rules.n_ranks * (node.cards != NO_CARDS)), bool)
+        legal[:, :offers] = True
+        if node.cards != NO_CARDS:
+            np.put_along_axis(legal, offers + holdings.astype(np.int64), True, axis=1)
+        in_rows = legal & (legal.sum(axis=1) > 1)[:, None]
+        rows = self.rows[node.player][node.row : node.row + int(in_rows.sum())]
+        sigma = np.repeat(legal[:, :, None], rows.shape[1], axis=2).astype(np.float64)
+        sigma[in_rows] = rows
+        return holdings, legal, sigma
+
+    def _cards(
+        self, i: int, node: Node, reach: tuple[Array, Array], sigma: Array, cards: tuple[int, ...]
+    ) -> list[Below]:
+        """What comes of playing each card, in this program's lanes."""
+        tree, me, n = self.tree, node.player, self.tree.rules.n_ranks
+        mine, theirs = reach[me], reach[1 - me]
+        fewer = node.spot.held[me] - 1
+        more = tree.holdings.more[fewer, : tree.size(fewer)]  # (H of one card fewer, ranks)
+        parts = [np.where(more[:, c, None] >= 0, (mine * sigma[:, c])[more[:, c]], 0.0) for c in range(n)]
+        if node.cards == LAST_CARDS:
+            return self._last_trick(tree.nodes[node.children[len(node.words)]], np.stack(parts), theirs, cards)
+        if node.cards == SPLIT:
+            return self._split(i, me, np.stack(parts), theirs)
+        children = [node.children[len(node.words) + c] for c in range(n)]
+        return [
+            self.visit(child, (part, theirs) if me == 0 else (theirs, part), (*cards, c))
+            for c, (child, part) in enumerate(zip(children, parts, strict=True))
+        ]
+
+    def _split(self, i: int, me: int, parts: Array, theirs: Array) -> list[Below]:
+        """The programs below, gathered by the card played: their lanes are histories one card longer."""
+        n, lanes = len(parts), theirs.shape[1]
+        block = self.blocks[0]  # a block whose cards lead to other programs is the only one of its own
+        gathered: list[Array] | None = None
+        for blocks in self.walk.programs_below(block, i):
+            below = _Program(self.walk, blocks)
+            last = np.array([history[-1] for history in below.histories])
+            lane = np.array([history[0] if len(history) == 2 else 0 for history in below.histories])
+            part, rest = parts[last, :, lane].T, theirs[:, lane]
+            start = self.tree.programs[self.tree.blocks[blocks[0]].program].start
+            up = below.visit(start, (part, rest) if me == 0 else (rest, part), ())
+            arrays = [*up.value, up.won]
+            if gathered is None:
+                gathered = [np.zeros((n, lanes, *array.shape[:-1])) for array in arrays]
+            for whole, array in zip(gathered, arrays, strict=True):
+                whole[last, lane] = np.moveaxis(array, -1, 0)
+        assert gathered is not None
+        first, second, won = (np.moveaxis(whole, 1, -1) for whole in gathered)
+        return [Below((first[c], second[c]), won[c]) for c in range(n)]
+
+    def _last_trick(self, node: Node, parts: Array, theirs: Array, cards: tuple[int, ...]) -> list[Below]:
+        """The last trick: a lane for each card led and history.  The answerer, `node.player`, has one card left."""
+        walk, tree, me = self.walk, self.tree, node.player  # "mine" is the answerer's
+        n, lanes, level = len(parts), theirs.shape[1], node.spot.level
+        leads: Histories = tuple((*history, c) for c in range(n) for history in self.histories)
+        led = np.repeat(np.arange(n), lanes)
+        held = (0, 1) if me == 1 else (1, 0)
+        weights = walk.weights(leads, held, cards)
+        ours = weights[0] if me == 1 else weights[:, 0]  # (answerer's card, lane)
+        leader, mine = parts[:, 0].reshape(1, -1), np.tile(theirs, (1, n))
+        against = ours * leader
+        outcome = np.array(
+            [[{1: 1, -1: 0, 0: node.ties}[tree.rules.trick_winner(c, v)] for c in led.tolist()] for v in range(n)]
+        )
+        winner = np.array([me, 1 - me, 2])[outcome]
+        now, later = walk.pay[me][level, winner], walk.pay[me][min(level + 1, len(walk.pay[me]) - 1), winner]
+        raises, accepts = np.zeros((n, n * lanes)), np.ones(n * lanes)
+        if node.raise_legal:
+            classes = 3 if node.ties == 2 else 2
+            row = node.row + 2 * (classes * led + outcome)
+            lane = np.tile(np.arange(lanes), n)
+            raises = self.rows[me][row, lane]
+            accepts = self.rows[1 - me][node.row_other + 2 * led, lane]
+        offers = int(node.raise_legal)
+        legal = np.concatenate([np.ones((n, offers), bool), np.eye(n, dtype=bool)], axis=1)
+        own, refused_pay = np.arange(n), walk.pay[me][level, me]
+        q, sigma, win = (np.zeros((n, offers + n, n * lanes)) for _ in range(3))
+        q[own, offers + own], sigma[own, offers + own] = now * against, 1 - raises
+        win[:] = (winner == me)[:, None] * against[:, None] * legal[:, :, None]
+        if offers:
+            q[:, 0] = (accepts * later + (1 - accepts) * refused_pay) * against
+            sigma[:, 0] = raises
+        turn, ranks = 2 * tree.rules.hand_size, tree.rules.ranks
+        number = tree.nodes[node.parent].children[node.edge]
+        words = (RAISE, *ranks) if offers else ranks
+        cards_left = hands(n, 1, tree.rules.copies)
+        record = Record(
+            number, 0, turn, me, level, node.spot.results, led, words, offers, node.ties, cards_left, legal, mine,
+            against, sigma, q, win, (1 - accepts) * against if offers else None,
+        )  # fmt: skip
+        mine_value = walk.choose(record, np.broadcast_to(q, (walk.modes, *q.shape)))
+        # The leader: what is played, and his answer to a raise.
+        joint = ours * mine
+        leader_value = np.broadcast_to((joint * (1 - raises) * -now).sum(axis=0), (walk.modes, 1, n * lanes))
+        if offers:
+            raised = joint * raises
+            answer = np.stack([(raised * -later).sum(axis=0), -refused_pay * raised.sum(axis=0)])[None]
+            chance = np.zeros((1, 2, n * lanes))
+            chance[0, 0] = (raised * (winner == 1 - me)).sum(axis=0)
+            record = Record(
+                number, 1, turn, 1 - me, level, node.spot.results, led, (ACCEPT, REFUSE), 2, node.ties,
+                hands(n, 0, tree.rules.copies), np.ones((1, 2), bool), leader, raised.sum(axis=0, keepdims=True),
+                np.stack([accepts, 1 - accepts])[None], answer, chance, None,
+            )  # fmt: skip
+            leader_value = leader_value + walk.choose(record, np.broadcast_to(answer, (walk.modes, *answer.shape)))
+        deal = joint * leader
+        for side in range(3):
+            there = deal * (winner == side)
+            walk.ends[level, False, side] += float((there * (1 - raises)).sum())
+            if offers:
+                walk.ends[level + 1, False, side] += float((there * raises * accepts).sum())
+        if offers:
+            walk.ends[level, True, me] += float((deal * raises * (1 - accepts)).sum())
+        won = np.array([winner == 0, winner == 1], np.float64)
+        found = []
+        for c in range(n):
+            here = slice(c * lanes, (c + 1) * lanes)
+            values = leader_value[..., here], mine_value[..., here]
+            chances = won[..., here][:, None] if me == 1 else won[..., here][:, :, None]
+            found.append(Below(values if me == 1 else (values[1], values[0]), chances))
+        return found
+
+
+def _rest(holdings: Any, k: int, h: int, card: int) -> int:
+    """The holding of k - 1 cards that is left of holding h without a card."""
+    j = int(np.flatnonzero(holdings.card[k, h] == card)[0])
+    return int(holdings.rest[k, h, j])

@@ -1,0 +1,277 @@
+"""Solving a match on several processors: a folder of strategy files that grows score by score.
+
+The folder has `match.json` and one strategy file for each score, `L-D.safetensors`.  All that is computed depends on
+the rules, the accuracy and the algorithm alone: not on the number of workers, on what they do first, or on how often a
+run was killed and taken up again.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from games.notation import format_score
+from games.rules import Rules, shown
+from solver.best_response import Evaluation
+from solver.cfr import ALGORITHMS, Payoffs
+from solver.equity import Score, Worth, hand_rules, pair_of, scores, successors
+from solver.files import write_atomically
+from solver.match import solve_pair
+from solver.storage import STRATEGY, StorageError, load_strategy, packages, read_header, write_strategy
+from solver.strategy import Strategy
+from solver.tree import public_tree
+
+FORMAT, VERSION = "le-truc match", "1.0"
+TABLE = "match.json"
+PATIENCE = 0.2  # seconds between two looks at whether to stop
+RETRIES = 3  # of a task whose worker died
+
+
+class Solved(NamedTuple):
+    """What a task brings back of a score."""
+
+    tensors: dict[str, Any]
+    payoffs: Payoffs
+    evaluation: Evaluation
+    iterations: int
+    worth: Worth
+
+
+def task(
+    rules: Rules, score: Score, known: Mapping[Score, Worth], accuracy: float, threads: int, algorithm: str
+) -> dict[Score, Solved]:
+    """Solve one pair of scores, in a worker."""
+    solutions = solve_pair(rules, score, known, accuracy, threads, algorithm)
+    return {
+        each: Solved(found.tensors, found.payoffs, found.evaluation, found.iterations, found.worth)
+        for each, found in solutions.items()
+    }
+
+
+@dataclass(slots=True)
+class Store:
+    """The folder of a match, solved as far as `entries` goes: worth, iterations and checksum of every score."""
+
+    folder: Path
+    rules: Rules
+    accuracy: float
+    algorithm: str
+    entries: dict[Score, dict[str, Any]]
+
+    @property
+    def known(self) -> dict[Score, Worth]:
+        """What the scores are worth."""
+        return {score: Worth(*entry["worth"]) for score, entry in self.entries.items()}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every score is there."""
+        return len(self.entries) == self.rules.target**2
+
+    def file(self, score: Score) -> Path:
+        """The strategy file of a score."""
+        return self.folder / f"{format_score(score)}.safetensors"
+
+    def strategy(self, score: Score) -> Strategy:
+        """A score's strategy.  Raises StorageError."""
+        strategy, header = load_strategy(self.file(score))
+        if header.checksum != self.entries[score]["checksum"]:
+            raise StorageError(f"{self.file(score)}: not the strategy that {self.folder / TABLE} is about")
+        return strategy
+
+    def add(self, solved: Mapping[Score, Solved]) -> None:
+        """Keep a pair.  Raises OSError."""
+        for score, found in solved.items():
+            tree = public_tree(hand_rules(self.rules, score))
+            checksum = write_strategy(
+                self.file(score), tree, found.payoffs, found.tensors, found.evaluation,
+                ALGORITHMS[self.algorithm], found.iterations, format_score(score),
+            )  # fmt: skip
+            self.entries[score] = {
+                "worth": list(found.worth), "iterations": found.iterations, "checksum": checksum,
+            }  # fmt: skip
+        self.save()
+
+    def save(self) -> None:
+        """Write the table.  Raises OSError."""
+        document = {
+            "format": FORMAT, "version": VERSION, "variant": self.rules.name, "rules": self.rules.to_toml(),
+            "rules_hash": self.rules.hash, "accuracy": self.accuracy, "algorithm": self.algorithm,
+            "packages": packages(), "scores": {format_score(s): self.entries[s] for s in sorted(self.entries)},
+        }  # fmt: skip
+        write_atomically(self.folder / TABLE, (json.dumps(document, indent=1) + "\n").encode())
+
+    def check(self) -> None:
+        """Forget the scores whose files are not what the table says, so that they are solved again."""
+        for score in list(self.entries):
+            try:
+                stated = read_header(self.file(score), STRATEGY)
+                good = stated["checksum"] == self.entries[score]["checksum"]
+            except StorageError:
+                good = False
+            if not good:
+                for each in pair_of(score):
+                    self.entries.pop(each, None)
+
+
+def open_store(folder: Path) -> Store:
+    """The match in a folder.  Raises StorageError."""
+    file = folder / TABLE
+    try:
+        stated = json.loads(file.read_bytes())
+        if stated["format"] != FORMAT or str(stated["version"]).split(".")[0] != VERSION.split(".")[0]:
+            raise StorageError(f"{file}: not a {FORMAT} of version {VERSION}")
+        rules = Rules.from_toml(stated["rules"], "its rules")
+        if rules.hash != stated["rules_hash"] or stated["algorithm"] not in ALGORITHMS:
+            raise StorageError(f"{file}: its rules or its algorithm are not what it states")
+        entries = {}
+        for text, entry in stated["scores"].items():
+            leader, dealer = map(int, text.split("-"))
+            worth = [float(x) for x in entry["worth"]]
+            if len(worth) != 3 or not all(0 <= x <= 1 for x in worth) or max(leader, dealer) >= rules.target:
+                raise StorageError(f"{file}: the entry {shown(text)} is no score with three probabilities")
+            entries[leader, dealer] = {
+                "worth": worth, "iterations": int(entry["iterations"]), "checksum": str(entry["checksum"]),
+            }  # fmt: skip
+        accuracy = float(stated["accuracy"])
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(f"{file}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise StorageError(f"{file}: not a {FORMAT} file, or damaged") from error
+    return Store(folder, rules, accuracy, stated["algorithm"], entries)
+
+
+class Workers(Protocol):
+    """Where tasks are run."""
+
+    count: int
+
+    def start(self, arguments: tuple[Any, ...]) -> Any:
+        """Begin `task` with these arguments; returns a handle."""
+
+    def finished(self, handles: Iterable[Any]) -> list[tuple[Any, dict[Score, Solved]]]:
+        """Handles of tasks that ended, with what they brought, after at most PATIENCE seconds."""
+
+    def close(self) -> None:
+        """End all tasks, finished or not."""
+
+
+def _quiet() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group: the parent ends its workers
+
+
+class LocalWorkers:
+    """Processes of this machine."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._arguments: dict[Future[Any], tuple[Any, ...]] = {}
+        self._renamed: dict[Future[Any], Future[Any]] = {}
+        self._deaths = 0
+        self._pool = self._new()
+
+    def _new(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self.count, multiprocessing.get_context("spawn"), initializer=_quiet)
+
+    def start(self, arguments: tuple[Any, ...]) -> Future[Any]:
+        """See `Workers`."""
+        future = self._pool.submit(task, *arguments)
+        self._arguments[future] = arguments
+        return future
+
+    def finished(self, handles: Iterable[Future[Any]]) -> list[tuple[Future[Any], dict[Score, Solved]]]:
+        """See `Workers`.  Tasks whose process died are begun again."""
+        given = list(handles)
+        current = {self._renamed.get(handle, handle): handle for handle in given}
+        done, _ = wait(current, timeout=PATIENCE, return_when=FIRST_COMPLETED)
+        found = []
+        try:
+            for future in done:
+                found.append((current[future], future.result()))
+                self._arguments.pop(future, None)
+        except BrokenProcessPool:
+            self._deaths += 1
+            if self._deaths > RETRIES:
+                raise
+            self.close()
+            self._pool = self._new()
+            for future, handle in current.items():
+                if handle not in [each for each, _ in found]:
+                    self._renamed[handle] = self.start(self._arguments.pop(future))
+        return found
+
+    def close(self) -> None:
+        """See `Workers`."""
+        for process in list((getattr(self._pool, "_processes", None) or {}).values()):
+            process.kill()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class RayWorkers:
+    """A Ray cluster (extra `cluster`); Ray begins a task again when its worker dies."""
+
+    def __init__(self, address: str) -> None:
+        import ray
+
+        self._ray = ray
+        ray.init(address=None if address == "local" else address, log_to_driver=False, include_dashboard=False)
+        self.count = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._task = ray.remote(max_retries=RETRIES)(task)
+
+    def start(self, arguments: tuple[Any, ...]) -> Any:
+        """See `Workers`."""
+        return self._task.options(num_cpus=arguments[4]).remote(*arguments)
+
+    def finished(self, handles: Iterable[Any]) -> list[tuple[Any, dict[Score, Solved]]]:
+        """See `Workers`."""
+        done, _ = self._ray.wait(list(handles), num_returns=1, timeout=PATIENCE)
+        return [(handle, self._ray.get(handle)) for handle in done]
+
+    def close(self) -> None:
+        """See `Workers`."""
+        self._ray.shutdown()
+
+
+def solve_match(
+    store: Store,
+    workers: Workers,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[Store, set[Score]], None] = lambda store, running: None,
+) -> bool:
+    """Solve the scores that a store does not have yet; returns whether it is complete, False if `stop` said so.
+
+    A pair of scores is begun as soon as all that can follow it is known.  Raises OSError, `AccuracyError`.
+    """
+    left = {pair_of(score)[0] for score in scores(store.rules) if score not in store.entries}
+    running: dict[Any, Score] = {}
+    try:
+        while left or running:
+            known = store.known
+            ready = [score for score in scores(store.rules) if score in left and _ready(store.rules, score, known)]
+            free = workers.count - len(running)
+            for score in ready[: max(free, 0)]:
+                threads = max(1, workers.count // max(1, len(ready) + len(running)))
+                running[workers.start((store.rules, score, known, store.accuracy, threads, store.algorithm))] = score
+                left.remove(score)
+            progress(store, {each for score in running.values() for each in pair_of(score)})
+            for handle, solved in workers.finished(running):
+                del running[handle]
+                store.add(solved)
+            if stop():
+                return store.complete
+    finally:
+        workers.close()
+    return True
+
+
+def _ready(rules: Rules, score: Score, known: Mapping[Score, Worth]) -> bool:
+    return all(after in known for each in pair_of(score) for after in successors(hand_rules(rules, each), each))
