@@ -44,7 +44,7 @@ from solver.tree import Tree
 ROOT = Path(__file__).resolve().parent.parent
 ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 CHUNK = 10  # iterations timed at a time
-QUESTIONS = 40  # of each kind
+QUESTIONS, WARM_UP = 40, 20  # of each kind; before the first, until compiled code is loaded and tables are made
 BARS = {  # milliseconds that the median is to stay under
     "on the path, trick 1": 50,
     "on the path, from trick 2 on": 5,
@@ -204,7 +204,7 @@ def advice(strategy: Strategy) -> dict[str, Any]:
         again = 1e3 * seconds(lambda adviser=adviser, hand=hand, line=line: adviser.advise(hand, line))  # type: ignore[misc]
         where = "on the path" if adviser.advise(hand, line).case in (ON_PATH, SOLVED) else "off the path"
         trick = "trick 1" if sum(action in adviser.rules.ranks for action in line) < 2 else "from trick 2 on"
-        if n >= 20 and f"{where}, {trick}" in missing:  # until then compiled code is loaded, and tables are made
+        if n >= WARM_UP and f"{where}, {trick}" in missing:
             found[f"{where}, {trick}"].append(spent)
             found["asked again"].append(again)
     found["shell"] = shell()

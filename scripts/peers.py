@@ -31,8 +31,8 @@ from bench import processor
 
 from games.rules import Rules
 from solver.cfr import Payoffs
-from solver.gambit import write_efg
 from solver.files import write_atomically
+from solver.gambit import write_efg
 from solver.storage import packages
 from solver.tree import Tree
 

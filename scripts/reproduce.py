@@ -26,10 +26,10 @@ import click
 
 from games.rules import RAISE, Rules, preset
 from solver.cfr import DEFAULT_ALGORITHM, Solver
+from solver.files import write_atomically
 from solver.opening import Opening, openings
 from solver.paths import usable_threads
 from solver.solve import Outcome, Progress, solve
-from solver.files import write_atomically
 from solver.storage import load_strategy, packages
 from solver.tree import Tree
 

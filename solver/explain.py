@@ -136,7 +136,10 @@ SENTENCES = {
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    """In whole percent: only what never happens is 0, only what always happens 100."""
+    if 0 < share < 0.005:
+        return "under 1 %"
+    return "99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def _amount(facts: Facts, value: float) -> str:

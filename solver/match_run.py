@@ -24,7 +24,7 @@ from solver.cfr import ALGORITHMS, Payoffs
 from solver.equity import Score, Worth, hand_rules, pair_of, scores, successors
 from solver.files import write_atomically
 from solver.match import solve_pair
-from solver.storage import STRATEGY, StorageError, load_strategy, packages, read_header, write_strategy
+from solver.storage import STRATEGY, Header, StorageError, load_strategy, packages, read_header, write_strategy
 from solver.strategy import Strategy
 from solver.tree import public_tree
 
@@ -79,12 +79,16 @@ class Store:
         """The strategy file of a score."""
         return self.folder / f"{format_score(score)}.safetensors"
 
-    def strategy(self, score: Score) -> Strategy:
-        """A score's strategy.  Raises StorageError."""
+    def load(self, score: Score) -> tuple[Strategy, Header]:
+        """A score's strategy, in the tree of `hand_rules`, and its file's header.  Raises StorageError."""
         strategy, header = load_strategy(self.file(score))
         if header.checksum != self.entries[score]["checksum"]:
             raise StorageError(f"{self.file(score)}: not the strategy that {self.folder / TABLE} is about")
-        return strategy
+        return strategy, header
+
+    def strategy(self, score: Score) -> Strategy:
+        """A score's strategy by itself.  Raises StorageError."""
+        return self.load(score)[0]
 
     def add(self, solved: Mapping[Score, Solved]) -> None:
         """Keep a pair.  Raises OSError."""

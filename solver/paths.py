@@ -56,13 +56,20 @@ def _is_usable(folder: Path, user_id: int) -> bool:
 
 
 def shipped_strategy(variant: str) -> Path | None:
-    """The strategy file (points per hand) that comes with the program for one of its rule sets, None if none does.
+    """The strategy file (points per hand) that comes with the program for one of its rule sets, None if none does."""
+    return _shipped(variant, "points/strategy.safetensors")
 
-    In a checkout it is among the results, in an installed package among its data.
-    """
+
+def shipped_table(variant: str) -> Path | None:
+    """The equity table of the match that comes with the program for one of its rule sets, None if none does."""
+    return _shipped(variant, "match/equity.json")
+
+
+def _shipped(variant: str, name: str) -> Path | None:
+    """A file among the results in a checkout, among the package's data in an installed program."""
     package = Path(__file__).resolve().parent
     for folder in (package.parent / "results", package / "shipped"):
-        file = folder / variant / "points" / "strategy.safetensors"
+        file = folder / variant / name
         if file.is_file():
             return file
     return None

@@ -101,6 +101,7 @@ def solve(
     checkpoint: Path | None = None,
     record: Record | None = None,
     threads: int = 1,
+    score: str | None = None,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[Progress], None] = lambda _: None,
     unsaved: Callable[[OSError], None] = lambda _: None,
@@ -134,7 +135,7 @@ def solve(
             warned = True
 
     def store() -> Evaluation:
-        return save_strategy(file, Strategy.of(solver), solver.algorithm, solver.iterations, threads=threads)
+        return save_strategy(file, Strategy.of(solver), solver.algorithm, solver.iterations, score, threads)
 
     def finish(reason: Reason, stored: Evaluation) -> Outcome:
         if accuracy is not None and stored.exploitability > accuracy:

@@ -294,11 +294,13 @@ def read_header(path: Path, kind: str) -> dict[str, Any]:
     return _read(path, kind)[1]
 
 
-def check_game(path: Path, kind: str, rules: Rules) -> dict[str, Any]:
-    """The header of a file of this kind, of this game valued in points.  Raises StorageError for any other file."""
+def check_game(path: Path, kind: str, rules: Rules, payoffs: Payoffs | None = None) -> dict[str, Any]:
+    """The header of a file of this kind, of this game with these payoffs, by default points.  Raises StorageError for
+    any other file."""
     stated = read_header(path, kind)
     try:
-        if stated["rules_hash"] == rules.hash and _payoffs(rules, stated["payoffs"]) == Payoffs.points(rules):
+        wanted = Payoffs.points(rules) if payoffs is None else payoffs
+        if stated["rules_hash"] == rules.hash and _payoffs(rules, stated["payoffs"]) == wanted:
             return stated
     except NONSENSE:
         pass

@@ -48,8 +48,8 @@ def _play(game: LastTrick, play: Play, position: Position) -> Array:
 
 
 @lru_cache(maxsize=1024)
-def kept(ranks: int, copies: int, k: int, card: int) -> tuple[Array, Array]:
-    """Of the holdings of k cards those with `card`, and what is left of each."""
+def kept(ranks: int, copies: int, k: int, card: int) -> tuple[Array, Array, int]:
+    """Of the holdings of k cards those with `card`, what is left of each, and how many holdings that can be."""
     before = [tuple(map(int, row)) for row in hands(ranks, k, copies)]
     after = {tuple(map(int, row)): i for i, row in enumerate(hands(ranks, k - 1, copies))}
     found = []
@@ -57,7 +57,7 @@ def kept(ranks: int, copies: int, k: int, card: int) -> tuple[Array, Array]:
         if card in row:
             j = row.index(card)
             found.append((i, after[row[:j] + row[j + 1 :]]))
-    return np.array([i for i, _ in found], int), np.array([j for _, j in found], int)
+    return np.array([i for i, _ in found], int), np.array([j for _, j in found], int), len(after)
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,7 @@ class Naive:
         if action not in rules.ranks:
             return joint
         k = rules.hand_size - sum(seat == player for seat, _ in self.state.played)
-        rows, to = kept(rules.n_ranks, rules.copies, k, rules.ranks.index(action))
-        size = len(hands(rules.n_ranks, k - 1, rules.copies))
+        rows, to, size = kept(rules.n_ranks, rules.copies, k, rules.ranks.index(action))
         result = np.zeros((size, joint.shape[1]) if player == 0 else (joint.shape[0], size))
         if player == 0:
             result[to] = joint[rows]
@@ -117,17 +116,16 @@ class Naive:
     def by_action(self, me: int, best: bool, pay: Callable[[State], float] | None = None) -> Array:
         """Shape (H, A): `me`'s value of each action of the player to act times the probability of my holding, nan
         where I may not; later I play as well as I can, or else by the policy.  With the policy of both up to now."""
-        player, columns = self.state.to_play, []
-        rules = self.tree.rules
-        for action in self.names:
-            size = self.joint.shape[me]
-            if action not in self.state.legal_actions():
+        player, columns, rules = self.state.to_play, [], self.tree.rules
+        names, legal, size = self.names, self.state.legal_actions(), self.joint.shape[me]
+        table = None if player == me else self._table()
+        for a, action in enumerate(names):
+            if action not in legal:
                 columns.append(np.full(size, np.nan if me == player else 0.0))
                 continue
             joint = self.joint
-            if player != me:
-                table = self._table()[:, self.names.index(action)]
-                joint = joint * (table[:, None] if player == 0 else table[None, :])
+            if table is not None:
+                joint = joint * (table[:, a, None] if player == 0 else table[None, :, a])
             joint, after = self.shrunk(joint, action), self.state.apply(action)
             if after.is_over:
                 value = joint.sum(axis=1 - me) * (self._payoff(after, me) if pay is None else pay(after))
@@ -136,10 +134,11 @@ class Naive:
             else:
                 position = child(self.tree, self.position, action)
                 assert position is not None
-                value = replace(self, state=after, position=position, joint=joint).value(me, best, pay)
+                below = Naive(self.tree, self.payoffs, self.policy, after, position, joint)
+                value = below.value(me, best, pay)
             if player == me and action in rules.ranks:
                 k = rules.hand_size - sum(seat == me for seat, _ in self.state.played)
-                rows, to = kept(rules.n_ranks, rules.copies, k, rules.ranks.index(action))
+                rows, to, _ = kept(rules.n_ranks, rules.copies, k, rules.ranks.index(action))
                 column = np.full(size, np.nan)
                 column[rows] = value[to]
                 value = column

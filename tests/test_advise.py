@@ -20,7 +20,7 @@ from solver.strategy import LineError, Strategy, find
 from solver.tree import Tree
 from tests.bridge import assert_close, make_rules, random_strategy
 from tests.naive import Naive, of_game, some_lines, stored
-from tests.test_subgame import DECKS, match_like, strategies
+from tests.test_subgame import DECKS, FEW_OR_MANY, match_like, strategies
 
 MINI = preset("mini")
 
@@ -83,12 +83,13 @@ def assert_agrees(answer: Answer, rows: np.ndarray, now: Naive) -> None:
 
 
 @pytest.mark.parametrize("name", DECKS)
-def test_stored_answers_by_enumeration(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", FEW_OR_MANY)
+def test_stored_answers_by_enumeration(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advise, "TOLERANCE", 1e6)  # whatever is stored is good enough
     rules, tree, seen = DECKS[name], Tree(DECKS[name]), 0
     for payoffs, strategy in strategies(rules):
         adviser = Adviser(Strategy(tree, payoffs, strategy))
-        for line in some_lines(rules, 8, 11):
+        for line in some_lines(rules, number, 11):
             answer = adviser.at(line)
             rows = np.array([case == ON_PATH for case in answer.cases]) & (answer.share > 0)
             node = adviser._node(line)
@@ -103,15 +104,16 @@ def test_stored_answers_by_enumeration(name: str, monkeypatch: pytest.MonkeyPatc
             assert_close(answer.probabilities[rows], now.policy(now.position)[rows], 1e-15)
             assert (answer.player, answer.stake) == (now.state.to_play, now.state.stake)
             seen += 1
-    assert seen > 8
+    assert seen > number / 2
 
 
 @pytest.mark.parametrize("name", ["three cards", "two cards", "one card, ties to the dealer"])
-def test_solved_answers_by_enumeration(name: str) -> None:
+@pytest.mark.parametrize("number", FEW_OR_MANY)
+def test_solved_answers_by_enumeration(name: str, number: int) -> None:
     rules, tree = DECKS[name], Tree(DECKS[name])
     payoffs, strategy = strategies(rules)[0]  # random: as stored it is not good enough
     adviser, solved = Adviser(Strategy(tree, payoffs, strategy)), 0
-    for line in some_lines(rules, 8, 3):
+    for line in some_lines(rules, number, 3):
         answer, node = adviser.at(line), adviser._node(line)
         now = Naive.at(tree, payoffs, stored(tree, strategy), line, node.left)
         now = replace(now, policy=of_game(node.game, node.strategy))
@@ -235,9 +237,8 @@ def test_advice_is_the_row_of_the_answer() -> None:
         ("2", "3 4 A r"),
     ):
         advice = adviser.advise(hand, line)
-        answer = adviser.at(advice.line)
-        h = answer.index(resolve(MINI, hand, advice.line)[1])
-        _, table, accuracy = adviser.row(advice.line, h)
+        h = adviser.at(advice.line).index(resolve(MINI, hand, advice.line)[1])
+        answer, table, accuracy = adviser.row(advice.line, h)
         legal = np.flatnonzero(answer.legal[h])
         assert [choice.action for choice in advice.choices] == [answer.actions[a] for a in legal]
         assert [choice.probability for choice in advice.choices] == table[legal].tolist()
@@ -281,23 +282,24 @@ def test_the_dealers_chance_is_what_the_leaders_leaves() -> None:
 # ---------------------------------------------------------------------------------------------- what must not matter
 
 
-@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("limit", [1, 2**20])
 def test_what_is_forgotten_comes_out_the_same(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Tree(MINI)
     strategy = Strategy(tree, Payoffs.points(MINI), random_strategy(tree, np.random.default_rng(5)))
     some = [("2", "3"), ("2", "3", RAISE), ("4",), ("2", "3", RAISE, "accept"), ("A", "4"), ("2", "3")]
     before = Adviser(strategy)
     expected = [(before.at(line), before.row(line, 0)) for line in some]
-    monkeypatch.setattr(advise, "MOST_NODES", limit)
-    monkeypatch.setattr(advise, "MOST_ANSWERS", limit)
+    monkeypatch.setattr(advise, "MOST_BYTES", limit)
+    monkeypatch.setattr(advise, "MOST_ANSWERS", 1)
     few = Adviser(strategy)
     for line, (answer, (_, table, accuracy)) in [*zip(some, expected, strict=True)][::-1]:  # in another order, too
         row = few.row(line, 0)
         assert (row[1] == table).all()
         assert row[2] == accuracy
         assert_same(few.at(line), answer)
-        assert len(few._nodes) <= limit
-        assert len(few._answers) <= limit
+        assert len(few._nodes) == 1 or sum(node.game.bytes for node in few._nodes.values()) <= limit
+        assert len(few._answers) == 1
+    assert len(few._nodes) < len(before._nodes)
 
 
 def test_threads_do_not_matter() -> None:

@@ -161,7 +161,7 @@ def check(state: State, full: bool) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("number", "step"), [(12, 100), pytest.param(2000, 10, marks=pytest.mark.slow)], ids=["few", "many"]
+    ("number", "step"), [(12, 100), pytest.param(2000, 4, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_random_decisions(number: int, step: int) -> None:
     rng, player = np.random.default_rng(number), Player(adviser().strategy)

@@ -36,6 +36,7 @@ DECKS = {
     "one card": make_rules(4, 2, 1, (1, 2, 3, 4)),
     "one card, ties to the dealer": make_rules(5, 1, 1, (1, 2), order="linear", tied="dealer"),
 }
+FEW_OR_MANY = [4, pytest.param(60, marks=pytest.mark.slow)]  # lines
 
 
 def match_like(rules: Rules) -> Payoffs:
@@ -94,11 +95,12 @@ def test_the_recursion_agrees_with_the_oracle(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DECKS)
-def test_all_numbers_of_a_strategy(name: str) -> None:
+@pytest.mark.parametrize("number", FEW_OR_MANY)
+def test_all_numbers_of_a_strategy(name: str, number: int) -> None:
     rules = DECKS[name]
     tree = Tree(rules)
     for payoffs, strategy in strategies(rules):
-        for line in some_lines(rules, 9, 5):
+        for line in some_lines(rules, number, 5):
             now = Naive.at(tree, payoffs, stored(tree, strategy), line)
             if now.joint.sum() > 0:
                 game = game_at(tree, payoffs, strategy, line)
@@ -106,11 +108,12 @@ def test_all_numbers_of_a_strategy(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DECKS)
-def test_solutions_are_as_accurate_as_they_say(name: str) -> None:
+@pytest.mark.parametrize("number", FEW_OR_MANY)
+def test_solutions_are_as_accurate_as_they_say(name: str, number: int) -> None:
     rules = DECKS[name]
     tree = Tree(rules)
     for payoffs, strategy in strategies(rules):
-        for n, line in enumerate(some_lines(rules, 7, 6)):
+        for n, line in enumerate(some_lines(rules, number, 6)):
             free = ((), (0,), (1,), (0, 1))[n % 4]
             now = Naive.at(tree, payoffs, stored(tree, strategy), line, free)
             if now.joint.sum() > 0:
@@ -160,7 +163,11 @@ def _line_share(tree: Tree, strategy: Pair, line: tuple[str, ...], player: int) 
     return part / whole
 
 
-@pytest.mark.parametrize("line", ["2 raise accept 2", "8 A 3", "5 6 raise accept 5 raise"])
+LINES = ["2 raise accept 2", "8 A 3", "5 6 raise accept 5 raise"]
+LONG = ["5 6", "raise accept 8 3", "3 raise accept 7"]
+
+
+@pytest.mark.parametrize("line", [*LINES, *(pytest.param(line, marks=pytest.mark.slow) for line in LONG)])
 def test_le_truc_from_turn_3_on(line: str) -> None:
     strategy, _ = load_strategy(shipped_strategy("le-truc") or "")
     tree, payoffs = strategy.tree, strategy.payoffs

@@ -26,6 +26,7 @@ COMMANDS = {
     "advise": "What to do with a hand, what it is worth, and why",
     "table": "The same for all hands at one decision",
     "range": "What the opponent can hold",
+    "match": "The whole match: solve it, its equity table, take points",
     "evaluate": "Exact value and best responses of a strategy",
     "verify": "Check everything that a strategy file states",
     "compare": "Compare with OpenSpiel, an independent implementation",

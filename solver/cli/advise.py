@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solver.cli.common import json_option
+from solver.cli.common import in_words, json_option
 from solver.cli.decision import (
     NOTHING,
     PLAYERS,
@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 @decision_options
 @json_option
 def command(
-    hand: str, text: str, strategy: Path | None, variant: str | None, rules: Path | None, as_json: bool
+    hand: str,
+    text: str,
+    score: str | None,
+    strategy: Path | None,
+    variant: str | None,
+    rules: Path | None,
+    as_json: bool,
 ) -> None:
     """Say what to do with HAND, what each action is worth, and why.
 
@@ -40,7 +46,7 @@ def command(
     line.  EV is what an action is worth to him if he plays on as well as he can; loss is what it gives away against
     the best action; wins is the chance to win the hand after it if nobody refuses any more.
     """
-    adviser, header, line = ask(text, strategy, variant, rules)
+    adviser, header, line = ask(text, score, strategy, variant, rules)
     with usage():
         advice = adviser.advise(hand, line)
 
@@ -49,7 +55,7 @@ def command(
     if as_json:
         print_json({**document(adviser, header, advice), **_details(advice)})
     else:
-        _show(adviser.rules, advice)
+        _show(adviser.rules, advice, header.score)
 
 
 def _details(advice: Advice) -> dict[str, Any]:
@@ -69,12 +75,13 @@ def _details(advice: Advice) -> dict[str, Any]:
     }
 
 
-def _show(rules: Rules, advice: Advice) -> None:
+def _show(rules: Rules, advice: Advice, score: str | None) -> None:
     from solver.cli.output import percent, print_facts, print_table
 
     unit = advice.unit
     dealt = "" if advice.held == advice.hand else f" (dealt {advice.hand})"
-    click.echo(f"{rules.name}: the {PLAYERS[advice.player]} to act with {advice.held or NOTHING}{dealt}")
+    click.echo(f"{rules.name}: {in_words(rules, score)}")
+    click.echo(f"the {PLAYERS[advice.player]} to act with {advice.held or NOTHING}{dealt}")
     click.echo(f"line: {story(rules, advice.line)}")
     click.echo(f"stake: {stakes(rules, advice.line, advice.stake)}\n")
     rows = [

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from games.notation import NotationError, describe_score, format_score, parse_score
 from games.rules import Rules, RulesError, load_rules, preset, preset_names
 from solver.cli.errors import BAD_FILE, Failure
-from solver.paths import shipped_strategy
+from solver.paths import shipped_strategy, usable_threads
 
 if TYPE_CHECKING:
     from solver.best_response import Evaluation
@@ -38,6 +39,11 @@ def game_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return variant(rules(command))
 
 
+score_option = click.option(
+    "--score",
+    metavar="L-D",
+    help="Score of the match, the leader's (non-dealer's) points first, such as 11-9.  [default: a hand in points]",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
 
 
@@ -72,13 +78,17 @@ def open_strategy(file: Path) -> tuple[Strategy, Header]:
 
 
 def stored_strategy(
-    file: Path | None, variant: str | None, rules: Path | None, how: str = "FILE"
+    file: Path | None, variant: str | None, rules: Path | None, how: str = "FILE", score: str | None = None
 ) -> tuple[Strategy, Header]:
-    """A strategy file, by default the one that comes with the program, if it is of the game that the options name.
+    """A strategy file if it is of the game that the options name, by default the one that comes with the program.
 
+    With a score ("L-D") it is that hand's, from what is known of the match, or else solved on the spot.
     how: how the command is given a file.  Raises Failure, click.UsageError.
     """
     wanted = None if variant is None and rules is None and file is not None else rules_of(variant, rules)
+    if file is None and score is not None:
+        assert wanted is not None
+        return _at_score(wanted, score)
     if file is None and wanted is not None:
         same = (name for name in preset_names() if preset(name).hash == wanted.hash)  # whatever the rules are called
         file = next((found for found in map(shipped_strategy, same) if found is not None), None)
@@ -88,9 +98,50 @@ def stored_strategy(
         raise Failure(f"no strategy for {name!r} comes with the program, give what `{solve}` writes as {how}")
     strategy, header = open_strategy(file)
     stored = strategy.tree.rules
-    if wanted is not None and wanted.hash != stored.hash:
-        raise click.UsageError(f"{file} is for the rules {stored.name!r}, but the options say {wanted.name!r}")
-    return strategy, header
+    if score is not None and header.score != score:
+        what = "in points" if header.score is None else f"at {header.score}"
+        raise click.UsageError(f"{file} is for a hand {what}, but --score says {score!r}")
+    if wanted is None or wanted.hash == stored.hash:
+        return strategy, header
+    if header.score is not None:  # of a hand without the stakes that change nothing at its score
+        from solver.equity import hand_rules
+        from solver.lift import lifted
+
+        if hand_rules(wanted, parsed_score(wanted, header.score)).hash == stored.hash:
+            return lifted(strategy, wanted), header
+    raise click.UsageError(f"{file} is for the rules {stored.name!r}, but the options say {wanted.name!r}")
+
+
+def parsed_score(rules: Rules, text: str) -> tuple[int, int]:
+    """A score.  Raises click.UsageError."""
+    try:
+        return parse_score(rules, text)
+    except NotationError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _at_score(rules: Rules, text: str) -> tuple[Strategy, Header]:
+    from solver.cli.progress import Reporter
+    from solver.scores import QUICK, NoTableError, strategy_at
+    from solver.storage import StorageError
+
+    score = parsed_score(rules, text)
+    try:
+        with Reporter(f"{rules.name} at {format_score(score)}", QUICK) as reporter:
+            found = strategy_at(rules, score, usable_threads(), reporter)
+    except NoTableError as error:
+        raise click.UsageError(f"--score {text}: {error}") from error
+    except StorageError as error:
+        raise Failure(str(error), BAD_FILE) from error
+    assert found is not None
+    return found
+
+
+def in_words(rules: Rules, score: str | None) -> str:
+    """What a hand is played for."""
+    if score is None:
+        return "one hand, in points (at no particular score of a match)"
+    return f"one hand at {score}: {describe_score(rules, parsed_score(rules, score))}"
 
 
 def numbers(

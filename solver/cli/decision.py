@@ -12,7 +12,7 @@ import click
 from games.notation import NotationError, format_hand, format_line, parse_line
 from games.rules import ACCEPT, RAISE, REFUSE, Rules
 from games.state import State
-from solver.cli.common import game_options, stored_strategy
+from solver.cli.common import game_options, score_option, stored_strategy
 from solver.paths import usable_threads
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ DOES = {RAISE: "raises", ACCEPT: "accepts", REFUSE: "refuses"}
 
 
 def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--line, --strategy, --variant and --rules, which go to `ask`."""
+    """--line, --score, --strategy, --variant and --rules, which go to `ask`."""
     words = 'Public history of the hand, such as "raise accept 8" or "r y 8".  [default: its start]'
     line = click.option("--line", "text", metavar="LINE", default="", help=words)
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     strategy = click.option(
         "--strategy", type=file, metavar="FILE", help="Strategy file.  [default: the one that comes with the program]"
     )
-    return line(strategy(game_options(command)))
+    return line(score_option(strategy(game_options(command))))
 
 
 @contextmanager
@@ -51,13 +51,13 @@ def usage() -> Iterator[None]:
 
 
 def ask(
-    text: str, strategy: Path | None, variant: str | None, rules: Path | None
+    text: str, score: str | None, strategy: Path | None, variant: str | None, rules: Path | None
 ) -> tuple[Adviser, Header, tuple[str, ...]]:
     """An adviser, the header of its strategy file, and the line that leads to a decision.
 
     Raises Failure, click.UsageError.
     """
-    loaded, header = stored_strategy(strategy, variant, rules, "--strategy FILE")
+    loaded, header = stored_strategy(strategy, variant, rules, "--strategy FILE", score)
 
     from solver.advise import Adviser
 

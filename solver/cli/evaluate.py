@@ -41,7 +41,8 @@ def command(file: Path | None, uniform: bool, variant: str | None, rules: Path |
         print_json(numbers(game, score, iterations, result, seconds))
         return
     subject = "every legal action equally often" if header is None else f"{header.iterations:,} iterations"
-    click.echo(f"{game}: one hand, {subject}")
+    at = "" if header is None or header.score is None else f" at {header.score}"
+    click.echo(f"{game}: one hand{at}, {subject}")
     print_facts(worth(result))
 
 

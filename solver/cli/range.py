@@ -30,7 +30,13 @@ from solver.cli.decision import (
 @decision_options
 @json_option
 def command(
-    hand: str, text: str, strategy: Path | None, variant: str | None, rules: Path | None, as_json: bool
+    hand: str,
+    text: str,
+    score: str | None,
+    strategy: Path | None,
+    variant: str | None,
+    rules: Path | None,
+    as_json: bool,
 ) -> None:
     """Say what the opponent can hold, given how he has played and the cards in HAND.
 
@@ -38,7 +44,7 @@ def command(
     line.  Each row is what the opponent still has in his hand; as text those under 0.05 % are added up, as JSON all
     of them are there.
     """
-    adviser, header, line = ask(text, strategy, variant, rules)
+    adviser, header, line = ask(text, score, strategy, variant, rules)
 
     from solver.advise import resolve
     from solver.cli.output import print_facts, print_json, print_table

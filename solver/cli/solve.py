@@ -18,18 +18,21 @@ from click.core import ParameterSource
 from games.rules import Rules
 from solver.cli.common import (
     game_options,
+    in_words,
     json_option,
     numbers,
     open_strategy,
+    parsed_score,
     positive,
     rules_of,
+    score_option,
     tree_of,
 )
 from solver.cli.errors import BAD_FILE, FAILURE, INTERRUPTED, NOT_REACHED, USAGE, Failure
 from solver.paths import usable_threads
 
 if TYPE_CHECKING:
-    from solver.cfr import Solver
+    from solver.cfr import Payoffs, Solver
     from solver.solve import Outcome, Record
     from solver.tree import Tree
 
@@ -42,7 +45,7 @@ ALGORITHMS = (
     "pcfr+",
     "pdcfr+",
 )  # names of solver.cfr.ALGORITHMS, best first
-DEFAULT_ACCURACY = 1e-3
+DEFAULT_ACCURACY = (1e-3, 1e-4)  # points per hand; match-winning probability
 SMALL_TREE = 20_000  # rows; below, threads wait for each other longer than they work
 
 
@@ -52,8 +55,8 @@ SMALL_TREE = 20_000  # rows; below, threads wait for each other longer than they
     type=float,
     callback=positive,
     metavar="X",
-    help="Stop when the stored strategy's exploitability is at most X points per hand.  [default: 1e-3 if no other "
-    "limit is given]",
+    help="Stop when the stored strategy's exploitability is at most X points per hand, or at a score X in winning "
+    "probability.  [default, if no other limit is given: 1e-3, or 1e-4]",
 )
 @click.option("--iterations", type=click.IntRange(1, 10**9), metavar="N", help="Stop after N iterations in all.")
 @click.option("--seconds", type=float, callback=positive, metavar="S", help="Stop after S seconds of this run.")
@@ -77,8 +80,9 @@ SMALL_TREE = 20_000  # rows; below, threads wait for each other longer than they
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Strategy file to write; the checkpoint lies beside it.  [default: NAME.safetensors]",
+    help="Strategy file to write; the checkpoint lies beside it.  [default: NAME.safetensors, NAME-L-D.safetensors]",
 )
+@score_option
 @game_options
 @json_option
 @click.pass_context
@@ -93,6 +97,7 @@ def command(
     fresh: bool,
     dry_run: bool,
     output: Path | None,
+    score: str | None,
     variant: str | None,
     rules: Path | None,
     as_json: bool,
@@ -102,24 +107,26 @@ def command(
     The first limit that is reached stops the run.  Ctrl-C saves a checkpoint; `--resume` goes on from it and ends with
     the same bits as an undisturbed run.  Exit code 3 if --accuracy was given and not reached.
     """
-    game = rules_of(variant, rules)
+    whole = rules_of(variant, rules)
+    game, payoffs = _hand(whole, score)
     limits: dict[str, Any] = {"accuracy": accuracy, "iterations": iterations, "seconds": seconds}
     if not any(limits.values()):
-        limits["accuracy"] = DEFAULT_ACCURACY
+        limits["accuracy"] = DEFAULT_ACCURACY[score is not None]
     if resume and fresh:
         raise click.UsageError("--resume and --fresh exclude each other, give one of them")
-    file = Path(f"{game.name}.safetensors") if output is None else output
+    name = game.name if score is None else f"{game.name}-{score}"
+    file = Path(f"{name}.safetensors") if output is None else output
     checkpoint = file.parent / (file.name.removesuffix(".safetensors") + ".checkpoint")
     if not file.name:
         raise click.UsageError(f"-o {str(file)!r} is no name of a file")
     try:
-        earlier = None if dry_run else _check_files(ctx, file, checkpoint, game, resume, fresh)
+        earlier = None if dry_run else _check_files(ctx, file, checkpoint, game, payoffs, resume, fresh)
         tree = tree_of(game)
         used = threads or (1 if sum(tree.rows) < SMALL_TREE else usable_threads())
         if dry_run:
             _dry_run(tree, algorithm or ALGORITHMS[0], used, limits, as_json)
             return
-        solver, record = _start(tree, game, checkpoint, algorithm, used, resume)
+        solver, record = _start(tree, payoffs, checkpoint, algorithm, used, resume)
 
         from solver.cli.progress import Reporter
         from solver.solve import solve, warm_up
@@ -134,7 +141,7 @@ def command(
             click.echo(f"Warning: {name} cannot be written: {error.strerror or error}; the run goes on.", err=True)
 
     try:
-        with _interruptible() as stopped, Reporter(game.name, limits["accuracy"]) as reporter:
+        with interruptible() as stopped, Reporter(game.name, limits["accuracy"]) as reporter:
             warm_up()
             outcome = solve(
                 solver,
@@ -143,6 +150,7 @@ def command(
                 checkpoint=checkpoint,
                 record=record,
                 threads=used,
+                score=score,
                 stop=lambda: bool(stopped),
                 progress=reporter,
                 unsaved=unsaved,
@@ -157,7 +165,7 @@ def command(
     if earlier is not None and earlier < outcome.evaluation.exploitability:
         name = click.format_filename(file)
         click.echo(f"Note: {name} held a better strategy, of exploitability {earlier:.3g}; it is replaced.", err=True)
-    _show(file, solver, limits["accuracy"], outcome, as_json)
+    _show(whole, file, solver, limits["accuracy"], outcome, as_json)
     if accuracy is not None and outcome.evaluation.exploitability > accuracy:
         name = click.format_filename(checkpoint)
         how = f"; go on with a higher limit and --resume ({name} is kept)" if checkpoint.exists() else ""
@@ -165,8 +173,32 @@ def command(
         raise Failure(f"the accuracy {accuracy:g} was not reached, but {reached}{how}", NOT_REACHED)
 
 
+def _hand(rules: Rules, score: str | None) -> tuple[Rules, Payoffs | None]:
+    """The rules and payoffs of the hand at a score; None for points.  Raises click.UsageError, Failure."""
+    if score is None:
+        return rules, None
+
+    from solver.equity import hand_rules
+    from solver.scores import NoTableError, equity, hand_payoffs
+    from solver.storage import StorageError
+
+    at = parsed_score(rules, score)
+    try:
+        return hand_rules(rules, at), hand_payoffs(rules, at, equity(rules))
+    except NoTableError as error:
+        raise click.UsageError(f"--score {score}: {error}") from error
+    except StorageError as error:
+        raise Failure(str(error), BAD_FILE) from error
+
+
 def _check_files(
-    ctx: click.Context, file: Path, checkpoint: Path, rules: Rules, resume: bool, fresh: bool
+    ctx: click.Context,
+    file: Path,
+    checkpoint: Path,
+    rules: Rules,
+    payoffs: Payoffs | None,
+    resume: bool,
+    fresh: bool,
 ) -> float | None:
     """Find out before the run what would spoil it at its end, and keep other runs away until then.
 
@@ -186,8 +218,8 @@ def _check_files(
     if kept and not (resume or fresh):
         raise click.UsageError(f"{checkpoint} keeps an unfinished run: --resume goes on with it, --fresh starts anew")
     if fresh:
-        _check_contents(checkpoint, CHECKPOINT, rules)
-    stated = _check_contents(file, STRATEGY, rules).get("nash_conv")
+        _check_contents(checkpoint, CHECKPOINT, rules, payoffs)
+    stated = _check_contents(file, STRATEGY, rules, payoffs).get("nash_conv")
     return stated / 2 if isinstance(stated, float) else None
 
 
@@ -210,19 +242,19 @@ def _check_file(ctx: click.Context, path: Path) -> None:
     remove_leftovers(path)
 
 
-def _check_contents(path: Path, kind: str, rules: Rules) -> dict[str, Any]:
+def _check_contents(path: Path, kind: str, rules: Rules, payoffs: Payoffs | None) -> dict[str, Any]:
     """What a file states that will be replaced, if there is one.  Raises click.UsageError if it is of something else
     than this game, and so may not be."""
     from solver.storage import StorageError, check_game
 
     try:
-        return check_game(path, kind, rules) if path.exists() and path.stat().st_size else {}
+        return check_game(path, kind, rules, payoffs) if path.exists() and path.stat().st_size else {}
     except StorageError as error:
         raise click.UsageError(f"{error}; it is not replaced, choose another -o or remove it") from error
 
 
 @contextmanager
-def _interruptible() -> Iterator[list[int]]:
+def interruptible() -> Iterator[list[int]]:
     """Collects SIGINT, SIGTERM and SIGHUP in a list, empty as long as there was none; a second one acts at once."""
     received: list[int] = []
     before: dict[signal.Signals, Any] = {}
@@ -243,7 +275,7 @@ def _interruptible() -> Iterator[list[int]]:
 
 
 def _start(
-    tree: Tree, rules: Rules, checkpoint: Path, algorithm: str | None, threads: int, resume: bool
+    tree: Tree, payoffs: Payoffs | None, checkpoint: Path, algorithm: str | None, threads: int, resume: bool
 ) -> tuple[Solver, Record]:
     """A new solver, or that of the checkpoint if it is of the same game."""
     from solver import cfr
@@ -251,7 +283,7 @@ def _start(
     from solver.storage import StorageError, load_checkpoint
 
     if not resume:
-        return cfr.Solver(tree, algorithm=algorithm or ALGORITHMS[0], threads=threads), Record()
+        return cfr.Solver(tree, payoffs, algorithm=algorithm or ALGORITHMS[0], threads=threads), Record()
     try:
         solver, extra = load_checkpoint(checkpoint, threads)
     except StorageError as error:
@@ -262,10 +294,11 @@ def _start(
         raise Failure(f"{checkpoint}: {error}", BAD_FILE) from error
     if solver.algorithm not in cfr.ALGORITHMS.values():
         raise Failure(f"{checkpoint}: its algorithm is none of this program's", BAD_FILE)
-    stored = solver.tree.rules
-    if stored.hash != rules.hash or solver.payoffs != cfr.Payoffs.points(rules):
+    stored, rules = solver.tree.rules, tree.rules
+    if stored.hash != rules.hash or solver.payoffs != (payoffs or cfr.Payoffs.points(rules)):
         other = f"the rules {stored.name!r}" if stored.hash != rules.hash else "other payoffs"
-        raise click.UsageError(f"{checkpoint} belongs to {other}, this run is for {rules.name!r} in points")
+        what = "in points" if payoffs is None else "at a score"
+        raise click.UsageError(f"{checkpoint} belongs to {other}, this run is for {rules.name!r} {what}")
     if algorithm is not None and solver.algorithm != cfr.ALGORITHMS[algorithm]:
         raise click.UsageError(f"{checkpoint} belongs to another algorithm than {algorithm!r}, leave --algorithm out")
     return solver, record
@@ -281,7 +314,7 @@ def _resuming(ctx: click.Context) -> str:
     return shlex.join([*words, "--resume"])
 
 
-def _show(file: Path, solver: Solver, accuracy: float | None, outcome: Outcome, as_json: bool) -> None:
+def _show(whole: Rules, file: Path, solver: Solver, accuracy: float | None, outcome: Outcome, as_json: bool) -> None:
     """The result, read back from the file."""
     from solver.cfr import ALGORITHMS
     from solver.cli.opening import table
@@ -300,7 +333,7 @@ def _show(file: Path, solver: Solver, accuracy: float | None, outcome: Outcome, 
         more["history"] = [asdict(point) for point in outcome.history]
         print_json({**document, **more, "opening": [each.json() for each in found]})
         return
-    click.echo(f"{rules.name}: one hand, in points (at no particular score of a match)")
+    click.echo(f"{rules.name}: {in_words(whole, header.score)}")
     run = f"{outcome.iterations:,} iterations of {algorithm} in {outcome.seconds:.1f} seconds"
     print_facts([*worth(result), ("run", run), ("file", click.format_filename(file))])
     click.echo("\nHow the leader opens\n")

@@ -14,7 +14,7 @@ import click
 
 from games.notation import format_hand, format_line, parse_hand
 from games.rules import ALIASES, Rules
-from solver.cli.common import json_option
+from solver.cli.common import in_words, json_option
 from solver.cli.decision import (
     NEVER,
     NOTHING,
@@ -81,6 +81,7 @@ def command(
     action: str | None,
     holding: str | None,
     text: str,
+    score: str | None,
     strategy: Path | None,
     variant: str | None,
     rules: Path | None,
@@ -96,11 +97,11 @@ def command(
 
     As CSV there is a line for each hand: hand (the cards held), weight, case, and for each action A of the decision
     A_probability, A_ev and A_loss, which are empty where the hand does not have that action.  Probabilities and
-    weights are between 0 and 1, ev and loss in the unit of the strategy, points per hand.
+    weights are between 0 and 1; ev and loss are points per hand, or at a score probabilities to win the match.
     """
     if as_csv + as_markdown + as_json > 1:
         raise click.UsageError("--csv, --markdown and --json exclude each other, give one of them")
-    adviser, header, line = ask(text, strategy, variant, rules)
+    adviser, header, line = ask(text, score, strategy, variant, rules)
     game = adviser.rules
     with usage():
         answer = adviser.at(line)
@@ -120,6 +121,7 @@ def command(
     of = f" of {len(_possible(answer))}: those {' '.join(filters)}" if filters else ""
     one = len({answer.cases[row.h] for row in rows}) == 1
     facts = [
+        *([("score", in_words(game, header.score))] if header.score else []),
         ("line", story(game, line)),
         ("stake", stakes(game, line, answer.stake)),
         *([("case", case_in_words(answer.cases[rows[0].h]))] if one else []),

@@ -1,0 +1,42 @@
+"""The benchmark of advice: what it measures, and that the other figures of its file stay."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from scripts import bench
+
+PUBLISHED = Path(__file__).resolve().parent.parent / "results" / "bench.json"
+
+
+def test_only_advice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bench, "QUESTIONS", 1)
+    monkeypatch.setattr(bench, "WARM_UP", 0)
+    monkeypatch.setattr(bench, "shell", lambda: [1.0, 2.0, 4.0])
+    file = tmp_path / "bench.json"
+    file.write_text(json.dumps({"tree_seconds": 1.5, "advice": {}}))
+    done = CliRunner().invoke(bench.main, ["--only", "advice", "--output", str(file)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(file.read_text())
+    assert found["tree_seconds"] == 1.5
+    assert list(found["advice"]) == list(bench.BARS)
+    assert [row["number"] for row in found["advice"].values()] == [1, 1, 1, 1, 4, 3]
+    assert all(0 < row["median_ms"] <= row["p95_ms"] for row in found["advice"].values())
+    assert found["advice"]["shell"]["median_ms"] == 2.0
+
+
+def test_no_strategy_no_advice() -> None:
+    done = CliRunner().invoke(bench.main, ["--only", "advice", "--variant", "tiny"])
+    assert done.exit_code == 2
+    assert "no strategy for 'tiny'" in done.output
+
+
+def test_published_latencies() -> None:
+    """Under their bars when they were measured."""
+    for name, row in json.loads(PUBLISHED.read_text())["advice"].items():
+        assert row["bar_ms"] == bench.BARS[name]
+        assert row["bar_ms"] is None or row["median_ms"] <= row["bar_ms"], name
