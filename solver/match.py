@@ -57,11 +57,12 @@ class Hand:
 
     def worth(self, play: Pair, views: Views) -> Worth:
         """What strategies (float64, shape (tree.rows[p], LANES)) are worth."""
-        return Worth(
+        found = (
             self._evaluator.value(0, EXPECT, play, views.value),
             self._evaluator.value(0, BEST, play, views.leader),
             self._evaluator.value(1, BEST, play, views.dealer),
         )
+        return Worth(*(min(max(x, 0.0), 1.0) for x in found))  # rounding may exceed what is certain
 
 
 def limit(rules: Rules, score: Score) -> float:

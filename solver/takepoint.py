@@ -22,6 +22,7 @@ from solver.tree import public_tree
 Array = npt.NDArray[np.float64]
 SAME = 1e-12  # winning probabilities that differ by less are the same
 RARE = 1e-9  # of a range: a holding that makes up less is not there
+ALL = 1e-3  # of a range: what more than all but that does, all do
 
 
 class Interval(NamedTuple):
@@ -35,8 +36,8 @@ class Interval(NamedTuple):
 class Threshold(NamedTuple):
     """When a range takes a raise.
 
-    win: the chance to win from which hands accept, None if no cut is better than all or nothing; accepted: how much of
-    the range accepts; misplaced: how much of it does not do what the best cut says.
+    win: the chance to win from which hands accept, None if all accept or all refuse; accepted: how much of the range
+    accepts; misplaced: how much of it does not do what the best cut says.
     """
 
     win: float | None
@@ -118,7 +119,7 @@ def threshold(win: Array, accept: Array, share: Array) -> Threshold:
     how much of the range it is.  Of all cuts between two neighbouring chances to win the one is chosen with which
     "accept from there on, else refuse" puts least of the range on the wrong side: below the cut what accepts, above it
     what refuses.  So above it most of the range accepts, below it most refuses.  The threshold is halfway between the
-    two neighbours; there is none if the best is to accept always, or never.
+    two neighbours; there is none if less than ALL of the range is on one side.
     """
     there = np.flatnonzero(share > RARE * share.sum())
     order = there[np.argsort(win[there], kind="stable")]
@@ -129,7 +130,7 @@ def threshold(win: Array, accept: Array, share: Array) -> Threshold:
     allowed = np.concatenate([[True], np.diff(chances) > SAME, [True]])
     wrong = np.where(allowed, below + above, np.inf)
     cut = int(np.flatnonzero(wrong <= wrong.min() + SAME)[0])
-    inside = 0 < cut < len(order)
+    inside = bool(ALL < weight[:cut].sum() < 1 - ALL)
     return Threshold(
         float(chances[cut - 1] + chances[cut]) / 2 if inside else None, float(accepts.sum()), float(wrong[cut])
     )

@@ -31,6 +31,17 @@ SHORT: dict[str, tuple[list[str], tuple[int, ...]]] = {
     'truc range "8 8 7" --line "5 raise accept"': (["range", "8 8 7", "--line", "5 raise accept"], (0,)),
     'truc table --line "raise" --action refuse': (["table", "--line", "raise", "--action", "refuse"], (0,)),
     'truc table --line "5" --holding "8 8" --csv': (["table", "--line", "5", "--holding", "8 8", "--csv"], (0,)),
+    "truc match table": (["match", "table"], (0,)),
+    "truc match takepoint --score 9-7": (["match", "takepoint", "--score", "9-7"], (0,)),
+    'truc advise "8 3 2" --line "7 raise" --score 11-9': (
+        ["advise", "8 3 2", "--line", "7 raise", "--score", "11-9"],
+        (0,),
+    ),
+    "truc match solve --accuracy 1e-4": (
+        ["match", "solve", "--rules", "short.toml", "--accuracy", "1e-3", "-o", "match"],
+        (0,),
+    ),
+    "truc match evaluate": (["match", "evaluate", "match"], (0,)),
     "truc evaluate": (["evaluate"], (0,)),
     "truc evaluate --uniform": (["evaluate", "--uniform"], (0,)),
     "truc verify le-truc.safetensors": (["verify", "le-truc.safetensors"], (0,)),
@@ -91,6 +102,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the commands expect to find: a strategy, a checkpoint, a rule file."""
     folder = tmp_path_factory.mktemp("readme")
     (folder / "my-deck.toml").write_text(blocks("toml")[0].replace('"mini"', '"my-deck"'))
+    short = (folder / "my-deck.toml").read_text().replace("target = 12", "target = 2")
+    (folder / "short.toml").write_text(short)
     assert run([*TRUC, "solve", "--iterations", "30"], folder).returncode == 0
     unfinished = run([*TRUC, "solve", "--variant", "mini", "--iterations", "20", "--accuracy", "1e-9"], folder)
     assert unfinished.returncode == 3, unfinished.stderr

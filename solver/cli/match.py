@@ -188,19 +188,26 @@ def takepoint(score: str | None, variant: str | None, rules: Path | None, as_jso
     The chance to win the hand from which accepting is at least as good as refusing, if no more raises come.
     """
     from solver.cli.output import print_json, print_table
-    from solver.takepoint import take_points
+    from solver.takepoint import take_point
 
+    wanted = None if score is None else parsed_score(rules_of(variant, rules), score)
     game, known = _known(None, variant, rules)
-    wanted = [parsed_score(game, score)] if score is not None else sorted(known)
-    found = [point for each in wanted for point in take_points(game, known, each)]
+    ladder, found = game.ladder, []
+    for at in sorted(known) if wanted is None else [wanted]:
+        for answerer, seat in enumerate(("leader", "dealer")):
+            for level in range(len(ladder) - 1):
+                chance = take_point(game, at, answerer, level, known)
+                found.append((format_score(at), seat, ladder[level], ladder[level + 1], chance))
     if as_json:
-        points = [{**point.json(), "score": format_score(point.score)} for point in found]
+        names = ("score", "answerer", "stake", "raised", "chance")
+        points = [dict(zip(names, point, strict=True)) for point in found]
         print_json({"variant": game.name, "score": score, "unit": "chance to win the hand", "take_points": points})
         return
     rows = [
-        [format_score(p.score), p.seat, f"{p.stake} to {p.raised}", "any" if p.chance is None else f"{p.chance:.1%}"]
-        for p in found
+        [at, seat, f"{stake} to {raised}", "any" if chance is None else f"{chance:.1%}"]
+        for at, seat, stake, raised, chance in found
     ]
+    click.echo(f"{game.name}: the chance to win the hand from which to accept a raise, if no more raises come\n")
     print_table(["score", "answerer", "raise", "needs"], [rows], right=[3])
 
 

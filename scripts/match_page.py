@@ -1,0 +1,313 @@
+"""The text of match.md: what `scripts/match_results.py` has computed, in words for card players."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from match_study import RARE, Studied
+
+from games.notation import format_score
+from games.rules import RAISE, Rules
+from solver.book import Book
+from solver.equity import Score, Worth, hand_rules
+from solver.match_run import Store
+from solver.takepoint import Interval, best_of_matches, deal_worth, equity_rounding, take_point
+
+TITLES = {"le-truc": "Le Truc"}
+SHOWN = 0.01  # a raise made less often than that, per hand, is left out of the page
+OFTEN = 3  # the ranks led most that are named
+MATCHES = 3
+
+
+@dataclass
+class Found:
+    """All that is reported."""
+
+    store: Store
+    studied: Mapping[Score, Studied]
+    book: Book
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the match."""
+        return self.store.rules
+
+    @cached_property
+    def known(self) -> dict[Score, Worth]:
+        """What the scores are worth."""
+        return self.store.known
+
+    @cached_property
+    def rounding(self) -> float:
+        """A bound on the rounding error of any of these numbers."""
+        return equity_rounding(self.rules)
+
+    def deal(self, points: int, others: int) -> Interval:
+        """What it is worth to deal instead of leading."""
+        return deal_worth(self.known, points, others, self.rounding)
+
+    @cached_property
+    def best_of_three(self) -> Interval:
+        """The first dealer's chance to win two of three matches."""
+        return best_of_matches(MATCHES, self.known[0, 0], self.rounding)
+
+    def take_point(self, score: Score, answerer: int, level: int) -> float | None:
+        """By the equity table."""
+        return take_point(self.rules, score, answerer, level, self.known)
+
+    def typical(self) -> list[Score]:
+        """The scores that the page has in its tables."""
+        t = self.rules.target
+        wanted = [(0, 0), (t // 2, t // 2), (t - 3, t - 3), (t - 2, t - 2), (t - 1, t - 1), (t - 1, t - 2),
+                  (t - 2, t - 1), (t - 1, t - 3), (t - 3, t - 1), (t - 2, t - 4), (t - 4, t - 2), (t - 1, t // 2),
+                  (t // 2, t - 1), (t - 1, 0), (0, t - 1)]  # fmt: skip
+        return [score for score in dict.fromkeys(wanted) if min(score) >= 0]
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share, or a dash where there is none."""
+    return "-" if share is None else f"{100 * share + 0.0:.{digits}f} %"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, all columns but the first to the right."""
+    lines = [columns, ["---", *["---:"] * (len(columns) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def page(found: Found) -> str:
+    """match.md."""
+    sections = [
+        introduction(found),
+        in_short(found),
+        of_scores(found),
+        of_the_deal(found),
+        of_take_points(found),
+        of_first_raises(found),
+        of_openings(found),
+        of_three_matches(found),
+        of_accuracy(found),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def introduction(found: Found) -> str:
+    """Who is who, and what the match is worth."""
+    rules, start = found.rules, found.known[0, 0]
+    low, high = start.lower - found.rounding, start.upper + found.rounding
+    title = TITLES.get(rules.name, rules.name)
+    return f"""# The match to {rules.target}
+
+How two players who cannot be outwitted play a match of {title} to {rules.target} points. All numbers here are computed
+from one solved match, a strategy for every score, by `python scripts/match_results.py`, without sampling.
+
+The *leader* is the non-dealer, who leads the first trick; the deal passes after every hand. A score is always the
+leader's points, then the dealer's: at {rules.target - 1}-{max(rules.target - 3, 0)} the leader needs one point. Shares
+and chances to win are of the whole match unless it says otherwise.
+
+**Who deals first wins {percent(1 - start.value, 2)} of matches**: the leader's chance at 0-0 is proved to lie between
+{percent(low, 4)} and {percent(high, 4)}."""
+
+
+def in_short(found: Found) -> str:
+    """What a player would remember."""
+    rules, scores = found.rules, sorted(found.known)
+
+    def extreme(side: int, sign: int) -> tuple[Score, float]:
+        # A score where a raise can change nothing teaches nothing.
+        able = [score for score in scores if len(hand_rules(rules, score).ladder) > 1]
+        best = max(
+            able, key=lambda score: (round(sign * found.studied[score].rates[side].made, 6), -scores.index(score))
+        )
+        return best, found.studied[best].rates[side].made
+
+    lines = []
+    deals = {score: found.deal(*score).value for score in scores}
+    best, worst = max(deals, key=lambda s: round(deals[s], 9)), min(deals, key=lambda s: round(deals[s], 9))
+    lines.append(
+        f"To deal is worth most at {format_score(best)}, {percent(deals[best])} of a match, and least at "
+        f"{format_score(worst)}, {percent(deals[worst])}; it is a disadvantage at "
+        f"{sum(deal < 0 for deal in deals.values())} of {len(deals)} scores."
+    )
+    if len(rules.ladder) > 1:
+        never = sum(found.studied[score].rates[0].made < SHOWN for score in scores)
+        for side, name in enumerate(("leader", "dealer")):
+            (most, most_often), (least, least_often) = extreme(side, 1), extreme(side, -1)
+            lines.append(
+                f"The {name} raises at his first turn most often at {format_score(most)}, {percent(most_often)} of "
+                f"hands, and least often at {format_score(least)}, {percent(least_often)}."
+            )
+        lines.append(
+            f"The leader raises first in less than {percent(SHOWN, 0)} of hands at {never} of {len(scores)} scores."
+        )
+        s, t = rules.ladder[:2]
+        points = [found.take_point(score, p, 0) for score in scores for p in range(2)]
+        known = [point for point in points if point is not None]
+        lines.append(
+            f"The first raise, from {s} to {t}, is to be taken with {percent((t - s) / (2 * t))} in a hand played for "
+            f"points; in the match that goes from {percent(min(known))} to {percent(max(known))}."
+        )
+    lines.append(
+        f"Who deals first in the first of three matches wins two with {percent(found.best_of_three.value, 2)}."
+    )
+    return "## In short\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def of_scores(found: Found) -> str:
+    """The equity table."""
+    target = found.rules.target
+    rows = [[f"**{a}**", *(f"{100 * found.known[a, b].value:.1f}" for b in range(target))] for a in range(target)]
+    return f"""## Every score
+
+The leader's chance to win the match, in percent; his points down, the dealer's across:
+
+{table(["", *(f"**{b}**" for b in range(target))], rows)}
+
+![The leader's chance to win the match at every score](equity.png)
+
+With the proved bounds: [equity.csv](equity.csv), [equity.json](equity.json)."""
+
+
+def of_the_deal(found: Found) -> str:
+    """What dealing is worth."""
+    target = found.rules.target
+    rows = [
+        [f"**{a}**", *(f"{100 * found.deal(a, b).value + 0.0:.1f}" if b <= a else "" for b in range(target))]
+        for a in range(target)
+    ]
+    return f"""## What the deal is worth
+
+How much better it is to deal the next hand than to lead it, in percent of a match. With p points against q it is
+(1 - V(q, p)) - V(p, q), where V is the table above: the same for both players.
+
+{table(["", *(f"**{b}**" for b in range(target))], rows)}
+
+![What dealing is worth at every score](deal.png)
+
+With bounds: [deal.csv](deal.csv)."""
+
+
+def of_take_points(found: Found) -> str:
+    """By formula."""
+    ladder = found.rules.ladder
+    if len(ladder) < 2:
+        return "## When to take a raise\n\nThere are no raises."
+    levels = range(min(len(ladder) - 1, 3))
+    columns = ["score", *(f"{ladder[n]} to {ladder[n + 1]}, {side}" for n in levels for side in ("dealer", "leader"))]
+    rows = [
+        [format_score(score), *(percent(found.take_point(score, p, n)) for n in levels for p in (1, 0))]
+        for score in found.typical()
+    ]
+    formula = ", ".join(f"{percent((t - s) / (2 * t))} from {s} to {t}" for s, t in pairwise(ladder[: len(levels) + 1]))
+    return f"""## When to take a raise
+
+If nobody raises any more, take a raise when your chance to win the hand is at least
+
+(V(refuse) - V(lose)) / (V(win) - V(lose)),
+
+with your chances to win the match after each: refusing gives the other the stake before the raise, losing and winning
+are at the raised stake. In a hand played for points that would be {formula}. In the match, by who answers:
+
+{table(columns, rows)}
+
+0.0 % means that refusing loses the match or is as bad as losing the hand. That later raises may come is left out; so
+are spoiled hands. All scores and stakes: [takepoints.csv](takepoints.csv), [takepoints.json](takepoints.json)."""
+
+
+def of_first_raises(found: Found) -> str:
+    """In the strategies."""
+    rows = []
+    for score in found.typical():
+        for taking in found.studied[score].takings:
+            if taking.made >= SHOWN:
+                rows.append([
+                    format_score(score), " ".join(taking.line), percent(taking.made), percent(taking.accepted),
+                    percent(taking.threshold), percent(found.take_point(score, taking.answerer, 0)),
+                    percent(taking.misplaced),
+                ])  # fmt: skip
+    columns = ["score", "line", "made", "accepted", "from", "formula", "otherwise"]
+    return f"""## And when the strategies take it
+
+The first raise of the hand, before the first card or in answer to a lead, at the same scores:
+
+{table(columns, rows)}
+
+*Line*: "{RAISE}" is a raise before the first card, which the dealer answers; "{found.rules.ranks[-1]} {RAISE}" one in
+answer to the lead of that card, which the leader answers. *Made*: in how many hands; under {percent(SHOWN, 0)} it is
+left out. *From*: the chance to win the hand, if nobody refuses any more, that divides best what accepts from what
+refuses; a dash where nearly all accept, or nearly all refuse. *Formula*: the take point above. *Otherwise*: how much of
+the range does not do what that division says, because it mixes, or because the raises still to come count as well.
+All: [takepoints-first.csv](takepoints-first.csv)."""
+
+
+def of_openings(found: Found) -> str:
+    """The first decisions."""
+    rows, ranks = [], found.rules.ranks
+    for score in found.typical():
+        each = found.studied[score]
+        leads = sum(each.leads)
+        order = sorted(range(len(ranks)), key=lambda rank: -round(each.leads[rank], 9))[:OFTEN]
+        most = (
+            ", ".join(f"{ranks[rank]} {percent(each.leads[rank] / leads, 0)}" for rank in order)
+            if leads > RARE
+            else "-"
+        )
+        rates = [percent(number) for rate in each.rates for number in rate]
+        rows.append([format_score(score), *rates, most])
+    columns = [
+        "score",
+        *(f"{side} {what}" for side in ("leader", "dealer") for what in ("raises", "bluffs", "accepted")),
+    ]
+    return f"""## How the score changes the opening
+
+{table([*columns, "leads without a raise"], rows)}
+
+![How often the first raise is made](raises.png)
+
+![How much of it are bluffs](bluffs.png)
+
+![How often it is accepted](accepted.png)
+
+*Raises*: of hands, at the first turn: the leader's before his first card, the dealer's before he answers it (if the
+leader has not raised). *Bluffs*: of these raises, those that would be worth less, once accepted, than the best card
+without a raise. *Accepted*: by the other. A dash: made in fewer than {percent(RARE, 2)} of hands. All scores, and all
+leads: [openings.csv](openings.csv).
+
+What every hand does at these decisions, at every score, is in [book.safetensors](book.safetensors): read it by
+`solver.book.Book.load`; its probabilities are within {found.book.rounding:.1g} of the strategies'."""
+
+
+def of_three_matches(found: Found) -> str:
+    """Best of three."""
+    low, high = found.best_of_three.lower, found.best_of_three.upper
+    value, d = found.best_of_three.value, 1 - found.known[0, 0].value
+    return f"""## The best of three matches
+
+The lot decides who deals first in the first match; after that the first deal alternates. Who deals first in the first
+match wins the best of three with {percent(value, 2)} (between {percent(low, 3)} and {percent(high, 3)}, guaranteed),
+the other with {percent(1 - value, 2)}; before the lot it is 50 % for both. With d = {percent(d, 2)}, the first dealer's
+chance in one match, it is d(1 - d) + d^3 + d(1 - d)^2: won, won; won, lost, won; lost, won, won.
+As JSON: [best-of-three.json](best-of-three.json)."""
+
+
+def of_accuracy(found: Found) -> str:
+    """How sure all that is, and how to make it again."""
+    start, store = found.known[0, 0], found.store
+    worst = max(found.known, key=lambda score: found.known[score].exploitability)
+    return f"""## How accurate this is
+
+At 0-0 the strategies' exploitability is {start.exploitability:.2g} of a match: half of what both players together could
+gain by best responses to the whole match, computed exactly, hand for hand, with all that follows. The largest of any
+score's is {found.known[worst].exploitability:.2g}, at {format_score(worst)}. Float64 rounding adds
+{found.rounding:.1g} at most, which is in the bounds. Where several ways are equally good the strategies show one of
+them, and what hardly ever comes up need not be played well.
+
+```sh
+truc match solve --accuracy {store.accuracy:g}
+python scripts/match_results.py
+```
+
+[manifest.json](manifest.json) has the versions, the checksums of all strategies and those of the files here."""
