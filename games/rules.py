@@ -24,14 +24,17 @@ if TYPE_CHECKING:
 LEADER, DEALER, NOBODY = 0, 1, -1
 
 RAISE, ACCEPT, REFUSE = "raise", "accept", "refuse"
+REMAINDER, FOLD, PASS = "remainder", "fold", "pass"
+PROPOSE, KEEP, AGREE, DECLINE = "propose", "keep", "agree", "decline"
+CUT, TAP, THREE, ONE, PLAY = "cut", "tap", "three", "one", "play"
+
+ACTIONS = (RAISE, ACCEPT, REFUSE, REMAINDER, FOLD, PASS, PROPOSE, KEEP, AGREE, DECLINE, CUT, TAP, THREE, ONE, PLAY)
+"""The words of all actions but the cards; which of them a game has depends on its rule set."""
 
 ALIASES = {"r": RAISE, "truc": RAISE, "retruc": RAISE, "y": ACCEPT, "n": REFUSE}
 """Other words for an action, in lower case, understood wherever a line is read."""
 
-RESERVED_WORDS = frozenset({RAISE, ACCEPT, REFUSE, *ALIASES}) | {
-    # Actions of rule sets that are not supported yet: a rule file valid today stays valid when they are.
-    *("remainder", "fold", "pass", "propose", "keep", "agree", "decline", "play", "cut", "tap", "three", "one"),
-}
+RESERVED_WORDS = frozenset({*ACTIONS, *ALIASES})
 """Words that no rank may be called (case ignored), since a line could not tell them apart."""
 
 MAX_RANKS, MAX_COPIES, MAX_LABEL = 16, 12, 8
@@ -67,12 +70,19 @@ class Rules:
     target: int = 12
     """Points that win the match."""
     raise_when: tuple[str, ...] = ("before",)
+    """Whether a player may raise before playing his card only, or ("before", "after") also right after it."""
     remainder: bool = False
+    """Whether, at a score, a player who may raise may call the remainder instead: the hand then decides the match."""
     remainder_refused: Literal["stake", "match"] = "stake"
+    """What a refused remainder gives its caller: the stake before it, or the match."""
     fold: bool = False
+    """Whether a player may give the hand up at his turn; the opponent scores the stake."""
     redeal: bool = False
+    """Whether the leader may propose new cards for both, once, before anything else."""
     decision_before_target: bool = False
+    """Whether, at a score, a side one point before the target decides to play for the top stake or to decline."""
     one_card: bool = False
+    """Whether the leader may tap instead of cut, so that the dealer may deal one card each."""
 
     def __post_init__(self) -> None:
         """Refuse whatever is no game, the first fault found."""
@@ -83,12 +93,12 @@ class Rules:
         _check_ladder(self.ladder)
         _check_word("all_tied", self.all_tied, ("nobody", "leader", "dealer"))
         _check_number("target", self.target, 1, MAX_TARGET)
-        if self.n_cards < 2 * self.hand_size:
-            raise RulesError(
-                f"hand_size = {self.hand_size} needs a deck of at least {2 * self.hand_size} cards for two hands, "
-                f"but {self.n_ranks} ranks with copies = {self.copies} make {self.n_cards}."
-            )
-        _check_unsupported(self)
+        _check_raise_when(self.raise_when)
+        _check_word("remainder_refused", self.remainder_refused, ("stake", "match"))
+        for field in ("remainder", "fold", "redeal", "decision_before_target", "one_card"):
+            _check_flag(field, getattr(self, field))
+        _check_redeal(self)
+        _check_deck(self)
 
     @property
     def n_ranks(self) -> int:
@@ -293,21 +303,32 @@ def _check_word(field: str, value: object, words: tuple[str, ...]) -> None:
         raise RulesError(f"{field} = {shown(value)} must be {', '.join(words[:-1])} or {words[-1]}.")
 
 
-def _check_unsupported(rules: Rules) -> None:
-    """Fields of the rule sets to come: well-formed values are understood, but only le-truc's can be played."""
-    when = rules.raise_when
+def _check_flag(field: str, value: object) -> None:
+    if type(value) is not bool:
+        raise RulesError(f"{field} = {shown(value)} must be true or false.")
+
+
+def _check_raise_when(when: object) -> None:
     if not isinstance(when, tuple) or not set(map(str, when)) <= {"before", "after"} or len(set(when)) < len(when):
         raise RulesError(f'raise_when = {shown(when)} must be ["before"] or ["before", "after"].')
     if "before" not in when:
         raise RulesError(f'raise_when = {shown(when)} must contain "before", for it is where every game lets raise.')
-    if when != ("before",):
-        raise RulesError(f'raise_when = {shown(when)} is not supported yet, only ["before"] is.')
-    _check_word("remainder_refused", rules.remainder_refused, ("stake", "match"))
-    if rules.remainder_refused != "stake":
-        raise RulesError(f"remainder_refused = {shown(rules.remainder_refused)} is not supported yet, only 'stake' is.")
-    for field in ("remainder", "fold", "redeal", "decision_before_target", "one_card"):
-        value = getattr(rules, field)
-        if type(value) is not bool:
-            raise RulesError(f"{field} = {shown(value)} must be true or false.")
-        if value:
-            raise RulesError(f"{field} = true is not supported yet, only false is.")
+    if when == ("after", "before"):  # the same game must not have two hashes
+        raise RulesError(f'raise_when = {shown(when)} must be in this order: ["before", "after"].')
+
+
+def _check_redeal(rules: Rules) -> None:
+    """What precedes the first card cannot be both a new deal and a decision about this one."""
+    for field in ("decision_before_target", "one_card"):
+        if rules.redeal and getattr(rules, field):
+            raise RulesError(f"redeal = true cannot go together with {field} = true.")
+
+
+def _check_deck(rules: Rules) -> None:
+    """The cards set aside in a redeal are not dealt again, so it needs four hands."""
+    hands, why = (4, "hands and, because redeal = true, two more") if rules.redeal else (2, "hands")
+    if rules.n_cards < hands * rules.hand_size:
+        raise RulesError(
+            f"hand_size = {rules.hand_size} needs a deck of at least {hands * rules.hand_size} cards for two {why}, "
+            f"but {rules.n_ranks} ranks with copies = {rules.copies} make {rules.n_cards}."
+        )

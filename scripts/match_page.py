@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from match_study import RARE, Studied
+from match_study import COMES, RARE, Studied
 
 from games.notation import format_score
 from games.rules import RAISE, Rules
@@ -19,6 +21,9 @@ from solver.takepoint import Interval, best_of_matches, deal_worth, equity_round
 TITLES = {"le-truc": "Le Truc"}
 SHOWN = 0.01  # a raise made less often than that, per hand, is left out of the page
 OFTEN = 3  # the ranks led most that are named
+ANSWERED = 2  # the leads that are raised most, of each score
+EXACT = 1e-12  # rounding that is none
+WIDTH = 120
 MATCHES = 3
 
 
@@ -67,6 +72,32 @@ class Found:
         return [score for score in dict.fromkeys(wanted) if min(score) >= 0]
 
 
+def bounds(low: float, high: float, digits: int) -> tuple[str, str]:
+    """Two bounds in percent, rounded outwards."""
+    unit = 10.0**digits
+    ends = math.floor(100 * low * unit) / unit, math.ceil(100 * high * unit) / unit
+    return f"{ends[0]:.{digits}f} %", f"{ends[1]:.{digits}f} %"
+
+
+def wrapped(text: str) -> str:
+    """A page with its paragraphs and lists filled up; headings, tables, pictures and code as they are."""
+    blocks = text.split("\n\n")
+    for i, block in enumerate(blocks):
+        if block.startswith("- "):
+            items = block.removeprefix("- ").split("\n- ")
+            blocks[i] = "\n".join(_filled(f"- {item}", "  ") for item in items)
+        elif not block.startswith(("#", "|", "!", "```")):
+            blocks[i] = _filled(block, "")
+    return "\n\n".join(blocks)
+
+
+def _filled(paragraph: str, indent: str) -> str:
+    lines = textwrap.wrap(
+        paragraph, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )  # fmt: skip
+    return "\n".join(lines)
+
+
 def percent(share: float | None, digits: int = 1) -> str:
     """A share, or a dash where there is none."""
     return "-" if share is None else f"{100 * share + 0.0:.{digits}f} %"
@@ -91,13 +122,13 @@ def page(found: Found) -> str:
         of_three_matches(found),
         of_accuracy(found),
     ]
-    return "\n\n".join(sections) + "\n"
+    return wrapped("\n\n".join(sections)) + "\n"
 
 
 def introduction(found: Found) -> str:
     """Who is who, and what the match is worth."""
     rules, start = found.rules, found.known[0, 0]
-    low, high = start.lower - found.rounding, start.upper + found.rounding
+    low, high = bounds(start.lower - found.rounding, start.upper + found.rounding, 4)
     title = TITLES.get(rules.name, rules.name)
     return f"""# The match to {rules.target}
 
@@ -109,20 +140,22 @@ leader's points, then the dealer's: at {rules.target - 1}-{max(rules.target - 3,
 and chances to win are of the whole match unless it says otherwise.
 
 **Who deals first wins {percent(1 - start.value, 2)} of matches**: the leader's chance at 0-0 is proved to lie between
-{percent(low, 4)} and {percent(high, 4)}."""
+{low} and {high}."""
 
 
 def in_short(found: Found) -> str:
     """What a player would remember."""
     rules, scores = found.rules, sorted(found.known)
 
-    def extreme(side: int, sign: int) -> tuple[Score, float]:
-        # A score where a raise can change nothing teaches nothing.
-        able = [score for score in scores if len(hand_rules(rules, score).ladder) > 1]
-        best = max(
-            able, key=lambda score: (round(sign * found.studied[score].rates[side].made, 6), -scores.index(score))
-        )
-        return best, found.studied[best].rates[side].made
+    def often(side: int, sign: int) -> str:
+        made = {
+            score: rate
+            for score in scores
+            # A score where a raise can change nothing teaches nothing.
+            if len(hand_rules(rules, score).ladder) > 1 and (rate := found.studied[score].rates[side].made) is not None
+        }
+        best = max(made, key=lambda score: round(sign * made[score], 6))  # the first of equals
+        return f"at {format_score(best)}, {percent(made[best])} of hands"
 
     lines = []
     deals = {score: found.deal(*score).value for score in scores}
@@ -133,16 +166,13 @@ def in_short(found: Found) -> str:
         f"{sum(deal < 0 for deal in deals.values())} of {len(deals)} scores."
     )
     if len(rules.ladder) > 1:
-        never = sum(found.studied[score].rates[0].made < SHOWN for score in scores)
-        for side, name in enumerate(("leader", "dealer")):
-            (most, most_often), (least, least_often) = extreme(side, 1), extreme(side, -1)
-            lines.append(
-                f"The {name} raises at his first turn most often at {format_score(most)}, {percent(most_often)} of "
-                f"hands, and least often at {format_score(least)}, {percent(least_often)}."
-            )
+        never = sum((found.studied[score].rates[0].made or 0.0) < SHOWN for score in scores)
         lines.append(
-            f"The leader raises first in less than {percent(SHOWN, 0)} of hands at {never} of {len(scores)} scores."
+            f"The leader raises before his first card in less than {percent(SHOWN, 0)} of hands at {never} of "
+            f"{len(scores)} scores, and most often {often(0, 1)}."
         )
+        lines.append(f"The dealer raises before he answers the first lead most often {often(1, 1)}, and least often "
+                     f"{often(1, -1)}.")  # fmt: skip
         s, t = rules.ladder[:2]
         points = [found.take_point(score, p, 0) for score in scores for p in range(2)]
         known = [point for point in points if point is not None]
@@ -221,13 +251,14 @@ def of_first_raises(found: Found) -> str:
     """In the strategies."""
     rows = []
     for score in found.typical():
-        for taking in found.studied[score].takings:
-            if taking.made >= SHOWN:
-                rows.append([
-                    format_score(score), " ".join(taking.line), percent(taking.made), percent(taking.accepted),
-                    percent(taking.threshold), percent(found.take_point(score, taking.answerer, 0)),
-                    percent(taking.misplaced),
-                ])  # fmt: skip
+        made = [taking for taking in found.studied[score].takings if taking.made >= SHOWN]
+        answers = sorted((t for t in made if len(t.line) > 1), key=lambda t: -round(t.made, 9))[:ANSWERED]
+        for taking in (*(t for t in made if len(t.line) == 1), *answers):
+            rows.append([
+                format_score(score), " ".join(taking.line), percent(taking.made), percent(taking.accepted),
+                percent(taking.threshold), percent(found.take_point(score, taking.answerer, 0)),
+                percent(taking.misplaced),
+            ])  # fmt: skip
     columns = ["score", "line", "made", "accepted", "from", "formula", "otherwise"]
     return f"""## And when the strategies take it
 
@@ -236,11 +267,11 @@ The first raise of the hand, before the first card or in answer to a lead, at th
 {table(columns, rows)}
 
 *Line*: "{RAISE}" is a raise before the first card, which the dealer answers; "{found.rules.ranks[-1]} {RAISE}" one in
-answer to the lead of that card, which the leader answers. *Made*: in how many hands; under {percent(SHOWN, 0)} it is
-left out. *From*: the chance to win the hand, if nobody refuses any more, that divides best what accepts from what
-refuses; a dash where nearly all accept, or nearly all refuse. *Formula*: the take point above. *Otherwise*: how much of
-the range does not do what that division says, because it mixes, or because the raises still to come count as well.
-All: [takepoints-first.csv](takepoints-first.csv)."""
+answer to the lead of that card, which the leader answers; of these, the {ANSWERED} that are made most. *Made*: in how
+many hands, at least {percent(SHOWN, 0)}. *From*: the chance to win the hand, if nobody refuses any more, that divides
+best what accepts from what refuses; a dash where no division is better than to accept always, or never. *Formula*: the
+take point above. *Otherwise*: how much of the range does not do what that division says, because it mixes, or because
+the raises still to come count as well. All: [takepoints-first.csv](takepoints-first.csv)."""
 
 
 def of_openings(found: Found) -> str:
@@ -273,21 +304,21 @@ def of_openings(found: Found) -> str:
 
 *Raises*: of hands, at the first turn: the leader's before his first card, the dealer's before he answers it (if the
 leader has not raised). *Bluffs*: of these raises, those that would be worth less, once accepted, than the best card
-without a raise. *Accepted*: by the other. A dash: made in fewer than {percent(RARE, 2)} of hands. All scores, and all
-leads: [openings.csv](openings.csv).
+without a raise. *Accepted*: by the other. A dash: the turn comes in less than {percent(COMES, 0)} of hands, or the raise
+in less than {percent(RARE)}. All scores, and all leads: [openings.csv](openings.csv).
 
 What every hand does at these decisions, at every score, is in [book.safetensors](book.safetensors): read it by
-`solver.book.Book.load`; its probabilities are within {found.book.rounding:.1g} of the strategies'."""
+`solver.book.Book.load`; its probabilities are {exact}."""
 
 
 def of_three_matches(found: Found) -> str:
     """Best of three."""
-    low, high = found.best_of_three.lower, found.best_of_three.upper
+    low, high = bounds(found.best_of_three.lower, found.best_of_three.upper, 3)
     value, d = found.best_of_three.value, 1 - found.known[0, 0].value
     return f"""## The best of three matches
 
 The lot decides who deals first in the first match; after that the first deal alternates. Who deals first in the first
-match wins the best of three with {percent(value, 2)} (between {percent(low, 3)} and {percent(high, 3)}, guaranteed),
+match wins the best of three with {percent(value, 2)} (between {low} and {high}, guaranteed),
 the other with {percent(1 - value, 2)}; before the lot it is 50 % for both. With d = {percent(d, 2)}, the first dealer's
 chance in one match, it is d(1 - d) + d^3 + d(1 - d)^2: won, won; won, lost, won; lost, won, won.
 As JSON: [best-of-three.json](best-of-three.json)."""

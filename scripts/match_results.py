@@ -23,7 +23,7 @@ from reproduce import digest, family, write_csv
 
 from games.notation import format_score
 from games.rules import preset
-from solver.book import Book, write_book
+from solver.book import Book, plain, write_book
 from solver.files import write_atomically
 from solver.match_run import TABLE, Store, open_store
 from solver.paths import usable_threads
@@ -218,6 +218,8 @@ def main(match: Path | None, folder: Path | None, workers: int | None) -> None:
         if not store.complete:
             have, all_ = len(store.entries), store.rules.target**2
             raise click.ClickException(f"{chosen}: the match is not complete, {have} of {all_} scores are there.")
+        if not plain(store.rules):
+            raise click.ClickException(f"{chosen}: only hands with raises before a card, and no more, are described.")
         if folder is None and store.rules.hash != preset(VARIANT).hash:
             raise click.UsageError("another match needs --folder, lest the published results be overwritten.")
         where = ROOT / "results" / VARIANT / "match" if folder is None else folder

@@ -27,7 +27,8 @@ from solver.takepoint import threshold
 
 Array = npt.NDArray[np.float64]
 EQUAL = 1e-9  # values that differ by less are the same
-RARE = 1e-4  # per hand: of raises that are made less often nothing is said
+RARE = 1e-3  # per hand: of raises that are made less often nothing is said
+COMES = 0.01  # per hand: nor of turns that come up less often
 
 
 class Taking(NamedTuple):
@@ -47,11 +48,11 @@ class Taking(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Of a side's first raises: made: when it is its turn at the stake without a raise; bluffs: of them, those that
-    would be worth less, once accepted, than the best card without a raise; accepted: of them.  The last two are None
-    if raises are made in less than RARE of hands."""
+    """Of a side's first raises: made: when it is its turn and nobody has raised, None if that is in less than COMES of
+    hands; bluffs: of them, those that would be worth less, once accepted, than the best card without a raise; accepted:
+    of them.  The last two are None if raises are made in less than RARE of hands."""
 
-    made: float
+    made: float | None
     bluffs: float | None
     accepted: float | None
 
@@ -122,11 +123,12 @@ def _taking(adviser: Adviser, line: Line, made: float) -> Taking:
 def _rates(adviser: Adviser, spots: list[tuple[float, Answer, Taking]]) -> Rates:
     """Of one side; spots: where it may raise first: how often it comes there, its decision, and the answer."""
     there, made = sum(often for often, _, _ in spots), sum(taking.made for _, _, taking in spots)
+    share = made / there if there >= COMES else None
     if made < RARE:
-        return Rates(made / there if there > 0 else 0.0, None, None)
+        return Rates(share, None, None)
     bluffing = sum(often * float(_raised(answer) @ bluffs(adviser, answer)) for often, answer, _ in spots)
     accepted = sum(taking.made * taking.accepted for _, _, taking in spots)
-    return Rates(made / there, bluffing / made, accepted / made)
+    return Rates(share, bluffing / made, accepted / made)
 
 
 def studies(folder: Path, workers: int) -> Iterator[tuple[Score, Studied]]:

@@ -167,7 +167,7 @@ class Adviser:
 
     def __init__(self, strategy: Strategy, threads: int = 1) -> None:
         self.strategy, self.threads = strategy, threads
-        self._nodes: OrderedDict[tuple[tuple[str, ...], tuple[int, ...], int], _Node] = OrderedDict()
+        self._nodes: OrderedDict[tuple[tuple[str, ...], tuple[int, ...]], list[_Node]] = OrderedDict()
         self._answers: OrderedDict[tuple[str, ...], Answer] = OrderedDict()
 
     @property
@@ -269,23 +269,28 @@ class Adviser:
             if not left and Beliefs(tree, at, at.reach).total <= 0:  # no holdings of both go together
                 left = (0, 1)
             return self._node(line, left)
-        key = line, tuple(sorted(left)), level
-        if key not in self._nodes:
-            at = situation(tree, self.strategy.probabilities, line)
-            free = anything(tree, at, 0), anything(tree, at, 1)
-            reach = free[0] if 0 in left else at.reach[0], free[1] if 1 in left else at.reach[1]
-            game = self._node(line, left, level - 1).game if level else self._game(at, Beliefs(tree, at, reach))
-            node = tree.nodes[at.position.node]
-            stake = node.spot.level + (node.kind == LAST_TRICK and at.position.stage == 2)
-            tolerance = TOLERANCE * self._stake(stake)
-            strategy, solved = game.stored(self.strategy.probabilities), False
+        key = line, tuple(sorted(left))
+        levels = self._nodes.setdefault(key, [])  # kept and forgotten together: each goes on from the one before
+        while len(levels) <= level:
+            levels.append(self._build(line, key[1], levels))
+        _recent(self._nodes, key, MOST_BYTES, lambda kept: sum(node.game.bytes for node in kept))
+        return levels[level]
+
+    def _build(self, line: tuple[str, ...], left: tuple[int, ...], before: list[_Node]) -> _Node:
+        tree = self.strategy.tree
+        at = situation(tree, self.strategy.probabilities, line)
+        free = anything(tree, at, 0), anything(tree, at, 1)
+        reach = free[0] if 0 in left else at.reach[0], free[1] if 1 in left else at.reach[1]
+        game = before[0].game if before else self._game(at, Beliefs(tree, at, reach))
+        node = tree.nodes[at.position.node]
+        stake = node.spot.level + (node.kind == LAST_TRICK and at.position.stage == 2)
+        tolerance = TOLERANCE * self._stake(stake)
+        strategy, solved = game.stored(self.strategy.probabilities), False
+        table, values = _sensible(game, strategy)
+        if before or values.accuracy > tolerance:
+            strategy, solved = game.solve(tolerance / (2 * 4 ** len(before))), True
             table, values = _sensible(game, strategy)
-            if level > 0 or values.accuracy > tolerance:
-                strategy, solved = game.solve(tolerance / (2 * 4**level)), True
-                table, values = _sensible(game, strategy)
-            self._nodes[key] = _Node(at, free, key[1], game, strategy, solved, table, values, stake)
-        _recent(self._nodes, key, MOST_BYTES, lambda kept: kept.game.bytes)
-        return self._nodes[key]
+        return _Node(at, free, left, game, strategy, solved, table, values, stake)
 
     def _game(self, at: Situation, beliefs: Beliefs) -> Subgame | LastTrick:
         tree, payoffs = self.strategy.tree, self.strategy.payoffs

@@ -59,8 +59,15 @@ class Header:
     checksum: str = ""
 
 
+def plain(rules: Rules) -> bool:
+    """Whether the first turns are a raise or a card, and the answer to a raise."""
+    return rules.raise_when == ("before",) and not (rules.fold or rules.remainder or rules.one_card or rules.redeal)
+
+
 def lines(rules: Rules) -> list[Line]:
-    """The lines whose decisions are in the book of a rule set."""
+    """The lines whose decisions are in the book of a rule set.  Raises ValueError if it has none."""
+    if not plain(rules):
+        raise ValueError(f"there are books only of hands with raises before a card, not of {rules.name!r}")
     leads: list[Line] = [(rank,) for rank in rules.ranks]
     if len(rules.ladder) < 2:
         return [(), *leads]

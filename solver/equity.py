@@ -79,9 +79,12 @@ def payoffs(rules: Rules, ladder: tuple[int, ...], score: Score, dealing: Callab
     """A hand's payoffs to the leader; `dealing` is the winning probability of him who deals at a score: the leader
     deals the next hand."""
     a, b = score
-    win0 = tuple(1.0 if a + s >= rules.target else dealing((b, a + s)) for s in ladder)
-    win1 = tuple(0.0 if b + s >= rules.target else dealing((b + s, a)) for s in ladder)
-    return Payoffs(win0, win1, dealing((b, a)), PROBABILITY)
+    win0 = [1.0 if a + s >= rules.target else dealing((b, a + s)) for s in ladder]
+    win1 = [0.0 if b + s >= rules.target else dealing((b + s, a)) for s in ladder]
+    if rules.remainder:  # one more level, the match
+        win0.append(1.0)
+        win1.append(0.0)
+    return Payoffs(tuple(win0), tuple(win1), dealing((b, a)), PROBABILITY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ class Hand:
     def __init__(self, rules: Rules, threads: int = 1) -> None:
         self.tree = public_tree(rules)
         self.ladder = rules.ladder
-        self._evaluator = Evaluator(self.tree, Payoffs.points(rules), threads)
+        self.blank = Payoffs((0.0,) * self.tree.levels, (0.0,) * self.tree.levels)  # until there are views
+        self._evaluator = Evaluator(self.tree, self.blank, threads)
 
     def worth(self, play: Pair, views: Views) -> Worth:
         """What strategies (float64, shape (tree.rows[p], LANES)) are worth."""
@@ -89,9 +90,10 @@ def solve_pair(
     """
     pair = pair_of(score)
     hands = {each: Hand(hand_rules(rules, each), threads) for each in pair}
-    solvers = {each: Solver(hand.tree, algorithm=algorithm, threads=threads) for each, hand in hands.items()}
+    solvers = {each: Solver(hand.tree, hand.blank, algorithm, threads) for each, hand in hands.items()}
     ladders = {each: hand.ladder for each, hand in hands.items()}
-    found = {each: known.get((each[0] + 1, each[1] + 1), Worth(0.5, 0.5, 0.5)) for each in pair}
+    s = rules.ladder[0]  # so the guess is of a score that can follow: it is known, whatever else is solved by now
+    found = {each: known.get((each[0] + s, each[1] + s), Worth(0.5, 0.5, 0.5)) for each in pair}
 
     def evaluated(play: Mapping[Score, Pair], precision: float) -> dict[Score, Worth]:
         return fixed_point(

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -24,7 +26,17 @@ from solver.cfr import ALGORITHMS, Payoffs
 from solver.equity import Score, Worth, hand_rules, pair_of, scores, successors
 from solver.files import write_atomically
 from solver.match import solve_pair
-from solver.storage import STRATEGY, Header, StorageError, load_strategy, packages, read_header, write_strategy
+from solver.storage import (
+    STRATEGY,
+    Header,
+    StorageError,
+    load_strategy,
+    packages,
+    read_header,
+    real,
+    whole,
+    write_strategy,
+)  # fmt: skip
 from solver.strategy import Strategy
 from solver.tree import public_tree
 
@@ -115,20 +127,24 @@ class Store:
     def check(self) -> None:
         """Forget the scores whose files are not what the table says, so that they are solved again."""
         for score in list(self.entries):
-            try:
-                stated = read_header(self.file(score), STRATEGY)
-                good = stated["checksum"] == self.entries[score]["checksum"]
-            except StorageError:
-                good = False
-            if not good:
+            if not self._is_whole(score):
                 for each in pair_of(score):
                     self.entries.pop(each, None)
+
+    def _is_whole(self, score: Score) -> bool:
+        entry = self.entries.get(score, {"checksum": None})  # forgotten already with the other one of its pair
+        try:
+            return bool(read_header(self.file(score), STRATEGY)["checksum"] == entry["checksum"])
+        except StorageError:
+            return False
 
 
 def open_store(folder: Path) -> Store:
     """The match in a folder.  Raises StorageError."""
     file = folder / TABLE
     try:
+        if file.exists() and not file.is_file():  # reading a device may never end
+            raise StorageError(f"{file}: not a file")
         stated = json.loads(file.read_bytes())
         if stated["format"] != FORMAT or str(stated["version"]).split(".")[0] != VERSION.split(".")[0]:
             raise StorageError(f"{file}: not a {FORMAT} of version {VERSION}")
@@ -136,15 +152,15 @@ def open_store(folder: Path) -> Store:
         if rules.hash != stated["rules_hash"] or stated["algorithm"] not in ALGORITHMS:
             raise StorageError(f"{file}: its rules or its algorithm are not what it states")
         entries = {}
+        every = {format_score(score): score for score in scores(rules)}
         for text, entry in stated["scores"].items():
-            leader, dealer = map(int, text.split("-"))
-            worth = [float(x) for x in entry["worth"]]
-            if len(worth) != 3 or not all(0 <= x <= 1 for x in worth) or max(leader, dealer) >= rules.target:
+            worth = [real(x, 0.0, 1.0) for x in entry["worth"]]
+            if len(worth) != 3 or text not in every:
                 raise StorageError(f"{file}: the entry {shown(text)} is no score with three probabilities")
-            entries[leader, dealer] = {
-                "worth": worth, "iterations": int(entry["iterations"]), "checksum": str(entry["checksum"]),
+            entries[every[text]] = {
+                "worth": worth, "iterations": whole(entry["iterations"]), "checksum": str(entry["checksum"]),
             }  # fmt: skip
-        accuracy = float(stated["accuracy"])
+        accuracy = real(stated["accuracy"], 1e-15, 1.0)
     except StorageError:
         raise
     except OSError as error:
@@ -169,8 +185,17 @@ class Workers(Protocol):
         """End all tasks, finished or not."""
 
 
-def _quiet() -> None:
+def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group: the parent ends its workers
+    threading.Thread(target=_follow, daemon=True).start()
+
+
+def _follow() -> None:
+    """End with the parent, even if that is killed: an idle worker would wait for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 class LocalWorkers:
@@ -184,11 +209,16 @@ class LocalWorkers:
         self._pool = self._new()
 
     def _new(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self.count, multiprocessing.get_context("spawn"), initializer=_quiet)
+        return ProcessPoolExecutor(self.count, multiprocessing.get_context("spawn"), initializer=_begin)
 
     def start(self, arguments: tuple[Any, ...]) -> Future[Any]:
         """See `Workers`."""
-        future = self._pool.submit(task, *arguments)
+        try:
+            future = self._pool.submit(task, *arguments)
+        except BrokenProcessPool:  # a worker died since the last look; `finished` sees to its tasks
+            self.close()
+            self._pool = self._new()
+            future = self._pool.submit(task, *arguments)
         self._arguments[future] = arguments
         return future
 

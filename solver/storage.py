@@ -359,7 +359,9 @@ def _payoffs(rules: Rules, stated: dict[str, Any]) -> Payoffs:
     """Raises KeyError, TypeError and ValueError for what no payoffs can be."""
     win0, win1 = (tuple(map(float, stated[side])) for side in ("win0", "win1"))
     tie, unit = float(stated["tie"]), stated["unit"]
-    if not len(win0) == len(win1) == len(rules.ladder) or not all(map(math.isfinite, (*win0, *win1, tie))):
+    if not len(win0) == len(win1) == len(rules.ladder) + rules.remainder or not all(
+        map(math.isfinite, (*win0, *win1, tie))
+    ):
         raise ValueError(f"payoffs must be two numbers for each of {len(rules.ladder)} stakes and one for a tie")
     if unit not in UNITS:
         raise ValueError(f"the unit {shown(unit)} must be {' or '.join(map(repr, UNITS))}")

@@ -12,6 +12,7 @@ Python builds it: there are only a few thousand nodes.  Rows, reaches and slots 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from games.cards import counts, hands
-from games.rules import Rules, hand_winner
+from games.rules import ACCEPT, RAISE, REFUSE, Rules, hand_winner
 from solver.kernels import (
     CARDS,
     DECISION,
@@ -35,6 +36,7 @@ from solver.kernels import (
 )
 
 Ints = npt.NDArray[np.int64]
+FOLD, PASS, REMAINDER = "fold", "pass", "remainder"
 NOBODY = 2  # "winner" of a hand that nobody wins; sides are 0 and 1
 MAX_ROWS = 2**27  # 8 GiB of float32 regrets, averages the same again
 BLOCK = np.dtype(
@@ -54,6 +56,10 @@ class TreeTooLargeError(ValueError):
     """The rules are valid, but their tree would not fit into memory."""
 
 
+class UnsupportedRulesError(ValueError):
+    """The rules are valid, but this solver has no tree for them."""
+
+
 class Spot(NamedTuple):
     """What the public knows of a hand, cards of the first two turns excepted; seat 0 leads trick 1."""
 
@@ -61,8 +67,9 @@ class Spot(NamedTuple):
     held: tuple[int, int] = (0, 0)  # cards in hand
     player: int = 0  # whose turn it is
     led: int = -1  # rank led to this trick, -1 if none yet, -2 if each lane has its own
-    level: int = 0  # index of the stake on the ladder
+    level: int = 0  # index of the stake on the ladder, beyond it the match
     raiser: int = -1  # who raised last
+    by: int = -1  # who has just played a card and may raise now
 
 
 @dataclass(slots=True)
@@ -173,12 +180,18 @@ class Tree:
 
     rules: the rule set; reduced: merge the answerer's last cards by outcome (off only to test that it loses nothing).
     `rows[p]` is the number of player p's regrets, in units of LANES.
-    Raises TreeTooLargeError.
+    `levels`: the stakes, and if there is a remainder the match.  Raises TreeTooLargeError, UnsupportedRulesError.
     """
 
     def __init__(self, rules: Rules, reduced: bool = True) -> None:
+        for name in ("redeal", "decision_before_target", "one_card"):
+            if getattr(rules, name):
+                raise UnsupportedRulesError(f"the rules {rules.name!r} have {name} = true, which has no tree yet")
         self.rules = rules
-        self.reduced = reduced
+        # Merging is for a last trick in which the answerer may raise before his card, and nothing else.
+        self.reduced = reduced and not (rules.fold or rules.remainder or "after" in rules.raise_when)
+        self.levels = len(rules.ladder) + rules.remainder
+        self._folding = (FOLD,) if rules.fold else ()
         self.holdings = holdings(rules.n_ranks, rules.copies, rules.hand_size)
         self._sizes: list[int] = self.holdings.size.tolist()
         self._distinct: list[list[int]] = [
@@ -268,30 +281,74 @@ class Tree:
         return added
 
     def _after_card(self, spot: Spot, card: int) -> Spot:
-        held = list(spot.held)
-        held[spot.player] -= 1
-        return spot._replace(held=(held[0], held[1]), player=1 - spot.player, led=card)
+        held, me = list(spot.held), spot.player
+        held[me] -= 1
+        by = me if "after" in self.rules.raise_when and self._offers(spot, me) else -1
+        return spot._replace(held=(held[0], held[1]), player=1 - me, led=card, by=by)
+
+    def _offers(self, spot: Spot, me: int) -> tuple[str, ...]:
+        """The raises that a player may make."""
+        if spot.level + 1 >= len(self.rules.ladder) or spot.raiser == me:
+            return ()
+        return (RAISE, REMAINDER) if self.rules.remainder else (RAISE,)
 
     def _grow(self, spot: Spot, above: Node, split: bool, new: _Growing) -> int:
-        """Add the node where `spot.player` is to move, or the end if the hand is over, and all below it."""
+        """Add the node where somebody is to move, or the end if the hand is over, and all below it."""
         winner = hand_winner(self.rules, spot.results)
         if winner is not None:
             side = winner if winner >= 0 else NOBODY
             return self._put(Node(TERMINAL, spot, -1, above.parent, above.edge, above.card, winner=side), new)
+        if spot.by >= 0:
+            return self._raise_after_card(spot, above, split, new)
         me = spot.player
-        may_raise = spot.level + 1 < len(self.rules.ladder) and spot.raiser != me
-        turn = self._decide(spot, me, above, ("raise",) if may_raise else (), True, split, new)
-        if may_raise:
-            answer = self._decide(spot, 1 - me, Node(-1, spot, -1, turn, 0), ("accept", "refuse"), False, split, new)
-            raised = spot._replace(level=spot.level + 1, raiser=me)
-            play = self._decide(raised, me, Node(-1, spot, -1, answer, 0), (), True, split, new)
-            self._cards(play, split, new)
-            new.ops.append(2 * play + 1)
-            self._put(Node(TERMINAL, spot, -1, answer, 1, winner=me), new)
-            new.ops.append(2 * answer + 1)
-        self._cards(turn, split, new)
+        offers = self._offers(spot, me)
+        turn = self._decide(spot, me, above, (*offers, *self._folding), True, split, new)
+        for edge, word in enumerate(offers):
+
+            def play(raised: Spot, above: Node) -> None:
+                node = self._decide(raised, me, above, self._folding, True, split, new)
+                self._fold(node, split, new)
+                new.ops.append(2 * node + 1)
+
+            self._offer(turn, edge, word, spot, me, play, new)
+        self._fold(turn, split, new)
         new.ops.append(2 * turn + 1)
         return turn
+
+    def _fold(self, turn: int, split: bool, new: _Growing) -> None:
+        """What follows a fold, if the rules have it, and the cards of a turn."""
+        node = self.nodes[turn]
+        if self._folding:
+            edge = len(node.words) - 1
+            self._put(Node(TERMINAL, node.spot, -1, turn, edge, winner=1 - node.player), new)
+        self._cards(turn, split, new)
+
+    def _raise_after_card(self, spot: Spot, above: Node, split: bool, new: _Growing) -> int:
+        me, goes_on = spot.by, spot._replace(by=-1)
+        offers = self._offers(spot, me)
+        node = self._decide(spot, me, above, (*offers, PASS), False, split, new)
+        for edge, word in enumerate(offers):
+
+            def accepted(raised: Spot, above: Node) -> None:
+                self._grow(raised._replace(by=-1), above, split, new)
+
+            self._offer(node, edge, word, spot, me, accepted, new)
+        self._grow(goes_on, Node(-1, spot, -1, node, len(offers)), split, new)
+        new.ops.append(2 * node + 1)
+        return node
+
+    def _offer(
+        self, parent: int, edge: int, word: str, spot: Spot, me: int, accepted: Callable[[Spot, Node], None],
+        new: _Growing,
+    ) -> None:  # fmt: skip
+        """The answer to a raise, what follows if it is accepted, and the end if not."""
+        match = len(self.rules.ladder)  # the level that wins the match
+        answer = self._decide(spot, 1 - me, Node(-1, spot, -1, parent, edge), (ACCEPT, REFUSE), False, False, new)
+        level = match if word == REMAINDER else spot.level + 1
+        accepted(spot._replace(level=level, raiser=me), Node(-1, spot, -1, answer, 0))
+        lost = match if word == REMAINDER and self.rules.remainder_refused == "match" else spot.level
+        self._put(Node(TERMINAL, spot._replace(level=lost), -1, answer, 1, winner=me), new)
+        new.ops.append(2 * answer + 1)
 
     def _put(self, node: Node, new: _Growing) -> int:
         self.nodes.append(node)

@@ -28,11 +28,14 @@ from games.rules import Rules
 
 InfoState = tuple[Any, ...]
 Policy = dict[InfoState, np.ndarray]
-OVER = -1
+OVER, CHANCE = -1, -2
 
 
 class Game(Protocol):
-    """A two-player zero-sum game as histories: one chance move at the root, then actions. Players are 0 and 1."""
+    """A two-player zero-sum game as histories: a chance move at the root, then actions. Players are 0 and 1.
+
+    A game in which chance moves later too has `outcomes(h)`, a list of (child, probability) like that of `roots`.
+    """
 
     def __hash__(self) -> int:
         """Games are told apart by identity, the default: `flatten` remembers them."""
@@ -41,10 +44,10 @@ class Game(Protocol):
         """Every chance outcome as a history, with its probability."""
 
     def player(self, h: Any) -> int:
-        """Who acts at `h`, or OVER."""
+        """Who acts at `h`, or OVER or CHANCE."""
 
     def actions(self, h: Any) -> tuple[str, ...]:
-        """The legal actions at a history that is not over, in the order policies use."""
+        """The legal actions at a player's history, in the order policies use."""
 
     def child(self, h: Any, a: str) -> Any:
         """The history after action `a`."""
@@ -224,10 +227,11 @@ class Tree:
     """Every history of a game as lists, level by level; use `flatten`, which keeps the last few.
 
     Histories are numbered level by level from the deals on, so level k is `levels[k] = (first, end)`. Each of N
-    histories has the deal's probability `chance`, its `parent`, the `mover` who came from there (-1 for a deal) and the
-    `slot` of that move; `utility` is player 0's, 0 unless over. A slot is an action of an information state: those of
-    information state i, `infos[i]`, are `first[i] : first[i] + width[i]`, and `owner` and `info_of` tell the player and
-    the information state of each slot.
+    histories has chance's own probability `chance`, its `parent`, the `mover` who came from there (CHANCE for a deal)
+    and the `slot` of that move (-1 for chance's), of which `drawn` is chance's probability (1 for a player's);
+    `utility` is player 0's, 0 unless over. A slot is an action of an information state: those of information state i,
+    `infos[i]`, are `first[i] : first[i] + width[i]`, and `owner` and `info_of` tell the player and the information
+    state of each slot.
     """
 
     def __init__(self, game: Game) -> None:
@@ -238,7 +242,7 @@ class Tree:
         self.levels: list[tuple[int, int]] = []
         self.info_level: list[int] = []
         before: list[tuple[int, ...]] = []  # each information state's own previous slots, to check perfect recall
-        level: list[tuple[Any, ...]] = [(h, p, -1, OVER, -1, ((), ())) for h, p in game.roots()]
+        level: list[tuple[Any, ...]] = [(h, p, -1, CHANCE, -1, ((), ())) for h, p in game.roots()]
         while level:
             depth = len(self.levels)
             self.levels.append((len(parent), len(parent) + len(level)))
@@ -251,7 +255,9 @@ class Tree:
                 slot.append(move)
                 player = game.player(h)
                 utility.append(game.utility(h) if player == OVER else 0.0)
-                if player == OVER:
+                if player == CHANCE:
+                    below += [(c, probability * p, node, CHANCE, -1, own) for c, p in game.outcomes(h)]
+                if player < 0:
                     continue
                 actions, key = game.actions(h), game.info_state(h)
                 if key not in index:
@@ -273,6 +279,7 @@ class Tree:
         self.parent, self.mover, self.slot = np.array(parent), np.array(mover), np.array(slot)
         self.first, self.width, self.owner = np.array(first), np.array(width), np.array(owner)
         self.info_of = np.repeat(np.arange(len(first)), width)
+        self.drawn = np.where(self.mover == CHANCE, self.chance / self.chance[self.parent], 1.0)
         self.terminals = int(len(parent) - len(np.unique(self.parent[self.parent >= 0])))
 
     def vector(self, policy: Policy) -> np.ndarray:
@@ -290,15 +297,15 @@ class Tree:
         """Each player's own contribution to the probability of each history, shape (2, N)."""
         reach = np.ones((2, len(self.parent)))
         for a, b in self.levels[1:]:
-            reach[:, a:b] = reach[:, self.parent[a:b]]
-            reach[self.mover[a:b], np.arange(a, b)] *= sigma[self.slot[a:b]]
+            own = np.where(self.mover[a:b] == [[0], [1]], sigma[self.slot[a:b]], 1.0)
+            reach[:, a:b] = reach[:, self.parent[a:b]] * own
         return reach
 
     def values(self, sigma: np.ndarray) -> np.ndarray:
         """Player 0's expected utility from each history on, shape (N,)."""
-        value = self.utility.copy()
+        value, share = self.utility.copy(), np.where(self.mover == CHANCE, self.drawn, sigma[self.slot])
         for a, b in reversed(self.levels[1:]):
-            np.add.at(value, self.parent[a:b], sigma[self.slot[a:b]] * value[a:b])
+            np.add.at(value, self.parent[a:b], share[a:b] * value[a:b])
         return value
 
     def regrets(self, sigma: np.ndarray, player: int) -> np.ndarray:
@@ -422,13 +429,7 @@ class CFR:
     """
 
     def __init__(
-        self,
-        game: Game,
-        algorithm: str,
-        *,
-        zero: float = 1e-12,
-        policy: Policy | None = None,
-        **parameters: float,
+        self, game: Game, algorithm: str, *, zero: float = 1e-12, policy: Policy | None = None, **parameters: float
     ) -> None:
         if unknown := parameters.keys() - DEFAULTS[algorithm].keys():
             raise ValueError(f"{algorithm} has no {', '.join(sorted(unknown))}")

@@ -297,9 +297,22 @@ def test_what_is_forgotten_comes_out_the_same(limit: int, monkeypatch: pytest.Mo
         assert (row[1] == table).all()
         assert row[2] == accuracy
         assert_same(few.at(line), answer)
-        assert len(few._nodes) == 1 or sum(node.game.bytes for node in few._nodes.values()) <= limit
+        assert len(few._nodes) == 1 or sum(node.game.bytes for nodes in few._nodes.values() for node in nodes) <= limit
         assert len(few._answers) == 1
     assert len(few._nodes) < len(before._nodes)
+
+
+def test_better_solutions_are_forgotten_together() -> None:
+    tree = Tree(MINI)
+    strategy = Strategy(tree, Payoffs.points(MINI), random_strategy(tree, np.random.default_rng(2)))
+    adviser, line = Adviser(strategy), ("2", "3")
+    (_, table, accuracy), deeper = adviser.row(line, 7), adviser.row(line, 5)
+    assert max(map(len, adviser._nodes.values())) > 1
+    adviser._nodes.clear()
+    again = adviser.row(line, 7)
+    assert (again[1] == table).all()
+    assert again[2] == accuracy
+    assert (adviser.row(line, 5)[1] == deeper[1]).all()
 
 
 def test_threads_do_not_matter() -> None:
