@@ -92,10 +92,9 @@ def wrapped(text: str) -> str:
 
 
 def _filled(paragraph: str, indent: str) -> str:
-    lines = textwrap.wrap(
-        paragraph, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )  # fmt: skip
-    return "\n".join(lines)
+    whole = paragraph.replace(" %", "\0%")  # no line begins with a percent sign
+    lines = textwrap.wrap(whole, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -177,8 +176,8 @@ def in_short(found: Found) -> str:
         points = [found.take_point(score, p, 0) for score in scores for p in range(2)]
         known = [point for point in points if point is not None]
         lines.append(
-            f"The first raise, from {s} to {t}, is to be taken with {percent((t - s) / (2 * t))} in a hand played for "
-            f"points; in the match that goes from {percent(min(known))} to {percent(max(known))}."
+            f"The first raise, from {s} to {t}, is to be taken with a chance of {percent((t - s) / (2 * t))} to win "
+            f"a hand played for points; in the match that goes from {percent(min(known))} to {percent(max(known))}."
         )
     lines.append(
         f"Who deals first in the first of three matches wins two with {percent(found.best_of_three.value, 2)}."
@@ -281,13 +280,11 @@ def of_openings(found: Found) -> str:
         each = found.studied[score]
         leads = sum(each.leads)
         order = sorted(range(len(ranks)), key=lambda rank: -round(each.leads[rank], 9))[:OFTEN]
-        most = (
-            ", ".join(f"{ranks[rank]} {percent(each.leads[rank] / leads, 0)}" for rank in order)
-            if leads > RARE
-            else "-"
-        )
+        most = [f"{ranks[rank]} {percent(each.leads[rank] / leads, 0)}" for rank in order if leads >= COMES]
         rates = [percent(number) for rate in each.rates for number in rate]
-        rows.append([format_score(score), *rates, most])
+        rows.append([format_score(score), *rates, ", ".join(most) or "-"])
+    rounding = found.book.rounding
+    exact = "the strategies' own" if rounding < EXACT else f"within {rounding:.1g} of the strategies'"
     columns = [
         "score",
         *(f"{side} {what}" for side in ("leader", "dealer") for what in ("raises", "bluffs", "accepted")),
@@ -304,8 +301,8 @@ def of_openings(found: Found) -> str:
 
 *Raises*: of hands, at the first turn: the leader's before his first card, the dealer's before he answers it (if the
 leader has not raised). *Bluffs*: of these raises, those that would be worth less, once accepted, than the best card
-without a raise. *Accepted*: by the other. A dash: the turn comes in less than {percent(COMES, 0)} of hands, or the raise
-in less than {percent(RARE)}. All scores, and all leads: [openings.csv](openings.csv).
+without a raise. *Accepted*: by the other. A dash: the turn comes in less than {percent(COMES, 0)} of hands, or the
+raise in less than {percent(RARE)}. All scores, and all leads: [openings.csv](openings.csv).
 
 What every hand does at these decisions, at every score, is in [book.safetensors](book.safetensors): read it by
 `solver.book.Book.load`; its probabilities are {exact}."""

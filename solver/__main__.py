@@ -3,13 +3,15 @@
 import signal
 import sys
 
+from solver.signals import interrupt
+
 
 def run() -> None:
     """Run the command line.  Whoever ends the program gets what Ctrl-C gets: one line, and exit code 130."""
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP, and with nohup it is to be ignored
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+        if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, interrupt)
     try:
         from solver.cli import main
 

@@ -257,13 +257,16 @@ class RayWorkers:
         import ray
 
         self._ray = ray
-        ray.init(address=None if address == "local" else address, log_to_driver=False, include_dashboard=False)
+        ray.init(address=address, log_to_driver=False, include_dashboard=False)
         self.count = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        # A task that wants more processors than any node has would wait for ever.
+        self._most = max(1, *(int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]))
         self._task = ray.remote(max_retries=RETRIES)(task)
 
     def start(self, arguments: tuple[Any, ...]) -> Any:
         """See `Workers`."""
-        return self._task.options(num_cpus=arguments[4]).remote(*arguments)
+        threads = min(arguments[4], self._most)
+        return self._task.options(num_cpus=threads).remote(*arguments[:4], threads, *arguments[5:])
 
     def finished(self, handles: Iterable[Any]) -> list[tuple[Any, dict[Score, Solved]]]:
         """See `Workers`."""

@@ -14,12 +14,12 @@ from typing import Any
 from games.notation import format_score
 from games.rules import Rules, shown
 from solver.cfr import Payoffs, Solver
-from solver.equity import Score, Worth, hand_rules, payoffs
+from solver.equity import Score, Worth, hand_rules, payoffs, scores
 from solver.lift import lifted
 from solver.match_run import TABLE, Store, open_store
 from solver.paths import cache_folder, shipped_table
 from solver.solve import Progress, solve
-from solver.storage import Header, StorageError, load_strategy
+from solver.storage import NONSENSE, Header, StorageError, load_strategy, real
 from solver.strategy import Strategy
 from solver.tree import public_tree
 
@@ -69,17 +69,18 @@ def read_table(file: Path, rules: Rules) -> dict[Score, Worth]:
         stated = json.loads(file.read_bytes())
         if stated["rules_hash"] != rules.hash:
             raise StorageError(f"{file}: the table of other rules than {rules.name!r}")
-        found = {}
-        for text, value in stated["value"].items():
-            leader, dealer = map(int, text.split("-"))
-            found[leader, dealer] = Worth(float(value), float(stated["upper"][text]), 1 - float(stated["lower"][text]))
-        if len(found) != rules.target**2 or not all(0 <= x <= 1 for worth in found.values() for x in worth):
+        every = {format_score(score): score for score in scores(rules)}
+        if stated["value"].keys() != every.keys():
             raise StorageError(f"{file}: not a winning probability for each of {rules.target**2} scores")
+        found = {}
+        for text, score in every.items():
+            value, lower, upper = (real(stated[table][text], 0.0, 1.0) for table in ("value", "lower", "upper"))
+            found[score] = Worth(value, upper, 1 - lower)
+    except StorageError:
+        raise
     except OSError as error:
         raise StorageError(f"{file}: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, StorageError):
-            raise
+    except NONSENSE as error:
         raise StorageError(f"{file}: not an equity table, or damaged ({shown(str(error))})") from error
     return found
 

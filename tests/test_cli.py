@@ -384,7 +384,7 @@ def test_a_folder_that_may_not_be_written(folder: Path, monkeypatch: pytest.Monk
     def denied(path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("solver.storage.check_writable", denied)
+    monkeypatch.setattr("solver.files.check_writable", denied)
     assert "mini.safetensors cannot be written: Permission denied" in truc("solve", "--variant", "mini", code=1).stderr
 
 

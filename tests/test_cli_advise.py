@@ -79,7 +79,8 @@ def test_advise_is_the_advisers(mini: str, adviser: Adviser) -> None:
 def test_advise_in_words() -> None:
     text = truc("advise", "8 8 7", "--line", "5").stdout
     found = document("advise", "8 8 7", "--line", "5", "--variant", "le-truc")
-    assert text.startswith("le-truc: the dealer to act with 7 8 8\nline: the leader plays 5\nstake: 1\n")
+    assert text.startswith("le-truc: one hand, in points (at no particular score of a match)\nthe dealer to act with ")
+    assert "\nthe dealer to act with 7 8 8\nline: the leader plays 5\nstake: 1\n" in text
     assert max(map(len, text.splitlines())) <= 100
     assert all(line == line.rstrip() and "\x1b" not in line for line in text.splitlines())
     for part in (found["explanation"], "the opponent refuses it 48 % of the time", "on the path: ", "points per hand"):
@@ -266,7 +267,7 @@ def test_markdown(mini: str) -> None:
 
 def test_hands_outside_the_range_have_no_totals(adviser: Adviser) -> None:
     answer = adviser.at(())
-    row = Row(0, (0, 0, 0), "A A A", 0.0, [1.0, *[0.0] * (len(answer.actions) - 1)], 0.0)
+    row = Row(0, (0, 0, 0), "A A A", 0.0, [1.0, *[0.0] * (len(answer.actions) - 1)], 0.0, answer)
     totals = _totals(MINI, answer, [row])
     assert totals == Totals(0.0, None, [1, *[0] * (len(answer.actions) - 1)], None)
     assert _total_tables(answer, totals) == []
@@ -320,7 +321,7 @@ def test_the_strategy_that_comes_with_the_program() -> None:
         (["advise", "A 2 3", "--line", "raise refuse 4"], "the hand is over before it"),
         (["advise", "A 2 3", "--line", "3 4"], "was dealt without 4, which the line shows played"),
         (["advise", "4 4 4", "--line", "4 4 4"], "has 5 cards of rank 4, but the deck has 4"),
-        (["advise", "2 3 4", "--score", "0-0"], "No such option"),
+        (["advise", "2 3 4", "--score", "0-0"], "is for a hand in points"),
         (["advise"], "Missing argument 'HAND'"),
         (["advise", "A 2 3", "--strategy", "none"], "does not exist"),
         (["advise", "A 2 3", "--variant", "tiny"], "is for the rules 'mini', but the options say 'tiny'"),

@@ -189,7 +189,7 @@ def test_a_terminal_that_is_closed() -> None:
 def test_interrupted_before_anything(number: signal.Signals) -> None:
     """From the first import on; what Python does before is its own."""
     for delay in (0.0, 0.05, 0.1, 0.2, 0.4, 0.8):
-        code = "import sys; sys.stdout.write('.'); sys.stdout.flush(); from solver.__main__ import run; run()"
+        code = "import sys; from solver.__main__ import run; sys.stdout.write('.'); sys.stdout.flush(); run()"
         process = subprocess.Popen(
             [sys.executable, "-c", code, "solve", "--accuracy", "1e-12"], text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},

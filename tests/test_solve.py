@@ -174,7 +174,7 @@ import os, random, signal, sys, time
 from pathlib import Path
 from typing import Any
 from games.rules import preset
-from solver import solve as module, storage
+from solver import files, solve as module, storage
 from solver.cfr import Solver
 from solver.tree import Tree
 
@@ -186,7 +186,7 @@ module.warm_up()
 
 def run(checkpoint_seconds):
     for path in (file, checkpoint):
-        storage.remove_leftovers(path)
+        files.remove_leftovers(path)
     solver, record = Solver(tree), module.Record()
     if checkpoint.exists():
         solver, extra = storage.load_checkpoint(checkpoint)

@@ -30,6 +30,7 @@ from solver.cli.common import (
 )
 from solver.cli.errors import BAD_FILE, FAILURE, INTERRUPTED, NOT_REACHED, USAGE, Failure
 from solver.paths import usable_threads
+from solver.signals import interrupted
 
 if TYPE_CHECKING:
     from solver.cfr import Payoffs, Solver
@@ -256,7 +257,7 @@ def _check_contents(path: Path, kind: str, rules: Rules, payoffs: Payoffs | None
 @contextmanager
 def interruptible() -> Iterator[list[int]]:
     """Collects SIGINT, SIGTERM and SIGHUP in a list, empty as long as there was none; a second one acts at once."""
-    received: list[int] = []
+    received: list[int] = [*interrupted]
     before: dict[signal.Signals, Any] = {}
 
     def receive(number: int, frame: FrameType | None) -> None:

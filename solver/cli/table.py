@@ -54,6 +54,7 @@ class Row:
     weight: float
     probabilities: list[float]
     accuracy: float
+    answer: Answer  # the one that the row is from
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +120,12 @@ def command(
     filters = [f"playing {_word(game, action)}"] if action else []
     filters += [f"with {holding}"] if holding else []
     of = f" of {len(_possible(answer))}: those {' '.join(filters)}" if filters else ""
-    one = len({answer.cases[row.h] for row in rows}) == 1
+    one = len({row.answer.cases[row.h] for row in rows}) == 1
     facts = [
         *([("score", in_words(game, header.score))] if header.score else []),
         ("line", story(game, line)),
         ("stake", stakes(game, line, answer.stake)),
-        *([("case", case_in_words(answer.cases[rows[0].h]))] if one else []),
+        *([("case", case_in_words(rows[0].answer.cases[rows[0].h]))] if one else []),
         ("accuracy", accuracy_in_words(answer.unit, max(row.accuracy for row in rows))),
     ]
     title = f"{game.name}: the {PLAYERS[answer.player]} to act, {len(rows)} hand{'s' * (len(rows) > 1)}{of}"
@@ -171,10 +172,10 @@ def _filtered(adviser: Adviser, answer: Answer, action: str | None, holding: str
         cards = tuple(answer.holdings[h].tolist())
         if wanted - Counter(cards):
             continue
-        _, table, accuracy = adviser.row(answer.line, h)
+        own, table, accuracy = adviser.row(answer.line, h)
         if word is None or table[answer.actions.index(word)] >= PLAYED:
             weight = float(answer.share[h])
-            rows.append(Row(h, cards, format_hand(rules, cards), weight, table.tolist(), accuracy))
+            rows.append(Row(h, cards, format_hand(rules, cards), weight, table.tolist(), accuracy, own))
     if not rows:
         what = [f"contains {holding}"] if holding else []
         what += [f"plays {word}"] if word else []
@@ -191,28 +192,27 @@ def _totals(rules: Rules, answer: Answer, rows: Sequence[Row]) -> Totals:
     if weight <= 0:
         return Totals(weight, None, hands, None)
     actions = [sum(row.weight * row.probabilities[a] for row in rows) / weight for a in range(len(answer.actions))]
-    against = sum(row.weight * answer.opponent[row.h] for row in rows) / weight
+    against = sum(row.weight * row.answer.opponent[row.h] for row in rows) / weight
     return Totals(weight, actions, hands, opponents(rules, answer, (), against.tolist()))
 
 
 def _details(answer: Answer, rows: Sequence[Row], totals: Totals) -> dict[str, Any]:
     """What JSON has about hands and totals."""
-    loss = answer.loss
 
     def hand(row: Row) -> dict[str, Any]:
         return {
             "hand": row.hand,
             "weight": row.weight,
-            "case": answer.cases[row.h],
+            "case": row.answer.cases[row.h],
             "accuracy": row.accuracy,
-            "refusal": number(answer.refusal[row.h]),
+            "refusal": number(row.answer.refusal[row.h]),
             "actions": [
                 {
                     "action": action,
                     "probability": row.probabilities[a],
-                    "ev": number(answer.ev[row.h, a]),
-                    "loss": number(loss[row.h, a]),
-                    "win": number(answer.win[row.h, a]),
+                    "ev": number(row.answer.ev[row.h, a]),
+                    "loss": number(row.answer.loss[row.h, a]),
+                    "win": number(row.answer.win[row.h, a]),
                 }
                 for a, action in enumerate(answer.actions)
                 if answer.legal[row.h, a]
@@ -236,14 +236,13 @@ def _details(answer: Answer, rows: Sequence[Row], totals: Totals) -> dict[str, A
 
 def _csv(answer: Answer, rows: Sequence[Row]) -> None:
     """A line for each hand on stdout."""
-    loss = answer.loss
     writer = csv.writer(sys.stdout, lineterminator="\n")
     names = [f"{action}_{name}" for action in answer.actions for name in ("probability", "ev", "loss")]
     writer.writerow(["hand", "weight", "case", *names])
     for row in rows:
-        cells: list[float | str | None] = [row.hand, row.weight, answer.cases[row.h]]
+        cells: list[float | str | None] = [row.hand, row.weight, row.answer.cases[row.h]]
         for a in range(len(answer.actions)):
-            here = (row.probabilities[a], number(answer.ev[row.h, a]), number(loss[row.h, a]))
+            here = (row.probabilities[a], number(row.answer.ev[row.h, a]), number(row.answer.loss[row.h, a]))
             cells += here if answer.legal[row.h, a] else ("", "", "")
         writer.writerow(cells)
 
@@ -252,20 +251,19 @@ def _hands(answer: Answer, rows: Sequence[Row], one_case: bool) -> tuple[list[st
     """Columns, sections and numeric columns: a section for each highest card, the highest first."""
     from solver.cli.output import percent
 
-    refusals = answer.refusal == answer.refusal  # not nan
-    raises = any(refusals[row.h] for row in rows)
+    raises = any(row.answer.refusal[row.h] >= 0 for row in rows)  # not nan
     columns = ["hand", "weight", "plays", "EV", "wins", *(["refused"] * raises), *(["case"] * (not one_case))]
 
     def cells(row: Row) -> list[str]:
         legal = answer.legal[row.h].nonzero()[0].tolist()
-        wins = [(row.probabilities[a], answer.win[row.h, a]) for a in legal if answer.win[row.h, a] >= 0]
+        wins = [(row.probabilities[a], row.answer.win[row.h, a]) for a in legal if row.answer.win[row.h, a] >= 0]
         played = sum(share for share, _ in wins)
         win = sum(share * win for share, win in wins) / played if played > 0 else max(win for _, win in wins)
         result = [row.hand or NOTHING, shares(row.weight), _mix(answer.actions, row.probabilities)]
-        result += [amount(answer.unit, max(answer.ev[row.h, a] for a in legal), "+"), percent(win)]
+        result += [amount(answer.unit, max(row.answer.ev[row.h, a] for a in legal), "+"), percent(win)]
         if raises:
-            result.append(percent(answer.refusal[row.h]) if refusals[row.h] else "")
-        return result if one_case else [*result, answer.cases[row.h]]
+            result.append(percent(row.answer.refusal[row.h]) if row.answer.refusal[row.h] >= 0 else "")
+        return result if one_case else [*result, row.answer.cases[row.h]]
 
     ordered = sorted(rows, key=lambda row: row.cards[::-1], reverse=True)
     tops = dict.fromkeys(row.cards[1:][-1:] for row in ordered)  # of one card each there are no sections
