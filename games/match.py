@@ -58,7 +58,9 @@ class Match:
     def after_hand(self, hand: State) -> Match:
         """The score after a hand that is over: its winner has scored its stake, and the other person deals.
 
-        Raises `MatchError` when the match is over, or the hand is not, or is one of another game.
+        A hand that decided the match, or was declined before the target, says so by its stake. Raises `MatchError` when
+        the match is over, or the hand is not, or is one of another game or of another score. A hand without a score
+        will do where the rules do not ask for one.
         """
         if self.is_over:
             raise MatchError("no hand can be played after the match is over.")
@@ -66,6 +68,8 @@ class Match:
             raise MatchError("a hand has no points before it is over.")
         if hand.rules.hash != self.rules.hash:
             raise MatchError("the hand was played by other rules than the match's.")
+        if hand.score != self.score and (hand.score is not None or self.rules.needs_score):
+            raise MatchError(f"the hand was played at the score {hand.score!r}, but the match is at {self.score!r}.")
         # The deal alternates after every hand, a spoiled one included.
         after = replace(self, dealer=self.leader, hands_played=self.hands_played + 1)
         if hand.winner == NOBODY:

@@ -1,8 +1,9 @@
 """Cards, hands, lines and scores as text: everything that prints here can be read back.
 
-Words are separated by spaces or commas and their case is ignored. A *line* is the public history of a hand: "raise",
-"accept", "refuse" and the ranks played, with the aliases r, y and n, and *truc* and *retruc* for a raise. Whatever is
-read may come from anybody; a `NotationError` shows at most a few words of it, and those escaped.
+Words are separated by spaces or commas and their case is ignored. A *line* is the public history of a hand: the ranks
+played and the other actions, "raise", "accept", "refuse" and those that some rule sets add to them (`ACTIONS`). Aliases
+are r, *truc* and *retruc* for a raise, and y and n for yes and no wherever the choice is that. Whatever is read may
+come from anybody; a `NotationError` shows at most a few words of it, and those escaped.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from games.rules import ALIASES, Rules, shown
+from games.rules import ACCEPT, AGREE, ALIASES, DECLINE, PLAY, REFUSE, Rules, shown
 from games.state import Hand, State
 
 MAX_TEXT = 1000
 """Longest text that is read, in characters; the longest line there is takes a fifth of it."""
+
+
+YES_OR_NO = {"y": (ACCEPT, AGREE, PLAY), "n": (REFUSE, DECLINE)}
+"""What y and n say; at most one of each is ever legal."""
 
 
 class NotationError(ValueError):
@@ -24,7 +29,8 @@ class NotationError(ValueError):
 def parse_hand(rules: Rules, text: str, size: int | None = None) -> Hand:
     """Read a hand such as "8 A 3": its rank indices in ascending order, shape (size,).
 
-    `size` is the number of cards there must be, by default a full hand. Raises `NotationError`.
+    `size` is the number of cards there must be, by default a full hand; 1 for a hand of one card. A hand set aside in a
+    redeal is read by this too. Raises `NotationError`.
     """
     wanted = rules.hand_size if size is None else size
     labels = {label.casefold(): rank for rank, label in enumerate(rules.ranks)}
@@ -49,24 +55,34 @@ def format_hand(rules: Rules, hand: Iterable[int]) -> str:
     return " ".join(rules.ranks[rank] for rank in sorted(hand))
 
 
-def parse_line(rules: Rules, text: str, start: State | None = None) -> tuple[str, ...]:
+def parse_line(
+    rules: Rules, text: str, start: State | None = None, deals: Iterable[tuple[Hand | None, Hand | None]] = ()
+) -> tuple[str, ...]:
     """Read a line such as "r y 8, A" as the actions ("raise", "accept", "8", "A"); empty text is the hand's start.
 
-    Each word must be legal where it stands: in some deal, or, if `start` is given, from that state on. Raises
-    `NotationError` that names the first word that is not, its position and what was legal.
+    Each word must be legal where it stands: in some deal of a hand valued in points, or, if `start` is given, from that
+    state on; `State.public(rules, score)` is the start at a score. Whenever cards are dealt on the way, they are the
+    next of `deals`, unseen once these have run out (see `State.follow`). Raises `NotationError` that names the first
+    word that is not legal, its position and what was, and `DealError` if the deals are none.
     """
-    state = State.public(rules) if start is None else start
+    rest = iter(deals)
+    state = (State.begin(rules) if start is None else start).follow((), rest)
     actions: list[str] = []
     for position, word in enumerate(_words(text), start=1):
-        key = word.casefold()
         legal = state.legal_actions()
-        action = next((each for each in legal if each.casefold() == ALIASES.get(key, key)), None)
+        action = _meant(word.casefold(), legal)
         if action is None:
             allowed = f"legal is {' or '.join(legal)}" if legal else "the hand is over before it"
             raise NotationError(f"word {position} of the line, {shown(word)}, is not legal: {allowed}.")
         actions.append(action)
-        state = state.apply(action)
+        state = state.follow((action,), rest)
     return tuple(actions)
+
+
+def _meant(word: str, legal: Iterable[str]) -> str | None:
+    """The legal action that a word in lower case says, by its own name or an alias; None if there is none."""
+    names = {word, ALIASES.get(word, word), *YES_OR_NO.get(word, ())}
+    return next((action for action in legal if action.casefold() in names), None)
 
 
 def format_line(line: Iterable[str]) -> str:

@@ -9,43 +9,78 @@ It is written from the rules and shares no game logic with the referee (`games.s
 
 Parameters, none of them needed:
     variant             a preset, by default le-truc
-    ranks, order, copies, hand_size, ladder, all_tied
-                        fields of a rule file, each in place of the variant's ("" and 0: not given)
+    ranks, order, copies, hand_size, ladder, all_tied, raise_when, remainder, remainder_refused, fold, redeal,
+    decision_before_target, one_card
+                        fields of a rule file, each in place of the variant's ("" and 0: not given); on and off for
+                        true and false
     win0, win1, tie     the leader's payoff when the leader scores, when the dealer does (one number for each stake of
                         the ladder) and when nobody does; the dealer's is minus that. Each by default in points.
-A list is separated by spaces and may stand in brackets. In a game string a single number needs them, `ladder=[1]`,
-because OpenSpiel refuses an integer for a string, just as it refuses tie=0 for 0.0. What is wrong raises an exception
-of one sentence: `RulesError`, or `pyspiel.SpielError` for an unknown name or type, which OpenSpiel finds itself.
+    match               the leader's payoff when he wins the match and when the dealer does. Only with it can the
+                        remainder be called, for a hand in points has none.
+    before_target       which sides are one point before the target: none (the default), leader, dealer or both
+    declined            the leader's payoff when the one side that is there declines, by default one point to the other
+The last three mean nothing to rule sets without such rules. A list is separated by spaces and may stand in brackets. In
+a game string a single number needs them, `ladder=[1]`, because OpenSpiel refuses an integer for a string, just as it
+refuses tie=0 for 0.0. What is wrong raises an exception of one sentence: `RulesError`, or `pyspiel.SpielError` for an
+unknown name or type, which OpenSpiel finds itself.
 
 Players   0 is the leader (the non-dealer), 1 the dealer.
-Actions   0 raise, 1 accept, 2 refuse, 3 + r a card of rank r (0 the weakest); as strings these words and the ranks'
+Actions   0 raise, 1 accept, 2 refuse, 3 + r a card of rank r (0 the weakest), then those of the other rules that there
+          are, in this order: remainder; fold; pass (raises after the card); propose, keep, agree, decline (redeal);
+          play, decline (before the target); cut, tap, three, one (one card). As strings these words and the ranks'
           labels. There is a decision node for each choice, even if only one action is legal.
-Chance    two nodes: the leader's hand, then the dealer's given the leader's. Outcome i is the i-th multiset of ranks
-          that the deck holds ("deal [A 3 8]"), in the order of `itertools.combinations_with_replacement`. Its
-          probability counts the cards that are left; impossible ones are not listed.
+Chance    two nodes: the leader's hand, then the dealer's given the leader's, and after a redeal two more. Outcome i is
+          the i-th multiset of ranks that the deck holds ("deal [A 3 8]"), in the order of
+          `itertools.combinations_with_replacement`. Its probability counts the cards that are left; impossible ones
+          are not listed.
 
-Information state, as a string: the player, the cards still held and every action since the deal, `leader [3 8] raise
-accept A`. As a tensor of zeros and ones, with n ranks and k = min(copies, hand_size):
+Information state, as a string: the player, the cards still held, those set aside in a redeal, and every action since
+the beginning, `leader [3 8] raise accept A`, `dealer [2 2 7] aside [A 3 3] propose agree`. As a tensor of zeros and
+ones, with n ranks and k = min(copies, hand_size):
     player (2)                     whose it is
     hand (n, k)                    [r, i]: more than i cards of rank r are held
-    line (max_game_length, 3 + n)  the actions since the deal, in order
+    aside (n, k)                   likewise those set aside (redeal)
+    line (max_game_length, actions)  the actions since the beginning, in order
 Observation: instead of the line what lies open now,
-    actor (2), phase (3)           who has to act and what: a turn, an answer, the card after an accepted raise
-    stake (stakes), raiser (2)     the accepted stake; who made the last raise, if any
+    actor (2), phase (phases)      who has to act and what: a turn, an answer, the card after an accepted raise; then
+                                   those of after (the card), propose, agree, target, cut, three that there are
+    stake (stakes), raiser (2)     the accepted stake, the match after the ladder's if there is a remainder; who made
+                                   the last raise, if any
     led (n), played (2, n, k)      the card that waits for its answer, if any; each player's cards on the table
     tricks (hand_size, 3)          who took each complete trick: leader, dealer, nobody
-A public observer has neither player nor hand, a private one has nothing else.
+    asked                          what waits for its answer is a remainder; comes after the card (those that there are)
+    opening (opening actions)      which of the actions from propose to one there have been, in the order above
+A public observer has neither player nor hand nor cards set aside, a private one has nothing else.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import numpy as np
-
+from games.openspiel_actions import (
+    ACCEPT,
+    AFTER,
+    AGREE,
+    ANSWER,
+    CARD,
+    CUT,
+    DEAL,
+    FIRST_RANK,
+    OVER,
+    PLAYERS,
+    PROPOSE,
+    RAISE,
+    REFUSE,
+    TARGET,
+    THREE,
+    TURN,
+    WORDS,
+    Actions,
+)
+from games.openspiel_observer import TrucObserver, cells
 from games.openspiel_parameters import DEFAULTS, given_parameters, read_payoffs, read_rules, write_parameters
 from games.rules import Rules, shown
 
@@ -54,13 +89,10 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("games.openspiel needs OpenSpiel: pip install 'le-truc[openspiel]'.") from error
 
+__all__ = ["ACCEPT", "FIRST_RANK", "NAME", "PLAYERS", "RAISE", "REFUSE", "WORDS", "TrucGame", "TrucState", "load"]
+
 NAME = "python_truc"
-RAISE, ACCEPT, REFUSE, FIRST_RANK = range(4)
-WORDS = ("raise", "accept", "refuse")
-PLAYERS = ("leader", "dealer")
 NOBODY = 2
-TURN, ANSWER, CARD, DEAL, OVER = range(5)
-"""Phases: raise or play a card; accept or refuse; only play, after an accepted raise; chance deals; the end."""
 
 _GAME_TYPE = pyspiel.GameType(
     short_name=NAME,
@@ -82,10 +114,18 @@ _GAME_TYPE = pyspiel.GameType(
 
 
 def load(
-    rules: Rules, win0: Sequence[float] | None = None, win1: Sequence[float] | None = None, tie: float = 0.0
+    rules: Rules,
+    win0: Sequence[float] | None = None,
+    win1: Sequence[float] | None = None,
+    tie: float = 0.0,
+    match: Sequence[float] | None = None,
+    declined: float | None = None,
+    before_target: str = "none",
 ) -> TrucGame:
-    """The game of a rule set, in points or with the leader's payoffs. Raises `RulesError`."""
-    return cast(TrucGame, pyspiel.load_game(NAME, write_parameters(rules, win0, win1, tie)))
+    """The game of a rule set, in points or with the leader's payoffs, and where in a match. Raises `RulesError`."""
+    alone = None if declined is None else [declined]
+    parameters = write_parameters(rules, tie, before_target, win0=win0, win1=win1, match=match, declined=alone)
+    return cast(TrucGame, pyspiel.load_game(NAME, parameters))
 
 
 class TrucGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel is untyped
@@ -95,25 +135,34 @@ class TrucGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel is untyped
         """Read the parameters, which the module documents. Raises `RulesError`."""
         parameters = given_parameters(params or {})
         self.rules = rules = read_rules(parameters)
-        self.win0, self.win1, self.tie = read_payoffs(parameters, rules)
+        self.payoffs = payoffs = read_payoffs(parameters, rules)
+        self.win0, self.win1, self.tie = payoffs.win0, payoffs.win1, payoffs.tie
         self.n_ranks = n = len(rules.ranks)
         # A hand here and in the states is the number of cards of each rank, as bytes.
-        hands = itertools.combinations_with_replacement(range(n), rules.hand_size)
-        counts = (bytes(map(hand.count, range(n))) for hand in hands)
-        self.hands = [count for count in counts if max(count) <= rules.copies]
+        self.hands, self.single_cards = _hands(rules, rules.hand_size), _hands(rules, 1)
         # A linear order, and in a circular one the weakest rank beats the strongest instead of losing to it.
         self.beats = {(high, low) for high in range(n) for low in range(high)}
         if rules.order == "circular":
             self.beats ^= {(n - 1, 0), (0, n - 1)}
-        self._outcomes: dict[bytes, list[tuple[int, float]]] = {}
+        self._outcomes: dict[tuple[bytes, int], list[tuple[int, float]]] = {}
 
-        cards, raises = _longest(rules)
-        self.max_line = cards + 2 * raises
-        payoffs = [*self.win0[: raises + 1], *self.win1[: raises + 1]]
-        most = max(map(abs, [*payoffs, self.tie] if rules.all_tied == "nobody" else payoffs))
+        # Levels of the stake: those of the ladder, of which `top` is the last to raise to, and then the match.
+        self.match_level = len(rules.ladder)
+        self.stakes = [*map(str, rules.ladder), *(["match"] if rules.remainder else [])]
+        self.level_payoffs = list(zip(payoffs.win0, payoffs.win1, strict=True))
+        if rules.remainder and payoffs.match:
+            self.level_payoffs.append((payoffs.match[0], payoffs.match[1]))
+        self.actions = Actions(rules, len(self.level_payoffs) > self.match_level)
+        # What is decided before the first card: by whom before the target, and whether one card may be dealt.
+        standing = payoffs.before_target
+        self.decider = {"leader": 0, "dealer": 1}.get(standing) if rules.decision_before_target else None
+        self.cuts = rules.one_card and standing == "none"
+        self.top = 0 if rules.decision_before_target and standing == "both" else len(rules.ladder) - 1
+
+        self.max_line, most = self._bounds()
         info = pyspiel.GameInfo(
-            num_distinct_actions=FIRST_RANK + n,
-            max_chance_outcomes=len(self.hands),
+            num_distinct_actions=len(self.actions.words),
+            max_chance_outcomes=max(len(self.hands), n),
             num_players=2,
             min_utility=-most,
             max_utility=most,
@@ -121,6 +170,31 @@ class TrucGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel is untyped
             max_game_length=self.max_line,
         )
         super().__init__(_GAME_TYPE, info, parameters)
+
+    def _bounds(self) -> tuple[int, float]:
+        """The most actions of a hand and the highest payoff.
+
+        If the deck has equal cards, all tricks but the last can be tied. Then the players take turns from the first
+        card to the last, and there can be a raise before each. If not, one or two cards are over after the first trick;
+        three need one won by each side, so the loser of the first plays twice running and cannot raise both times.
+        Where one may raise after the card, each card before the first raise is followed by a pass instead, so a hand is
+        longest when the raises come last. The remainder takes the place of the last raise.
+        """
+        rules = self.rules
+        if rules.copies > 1:
+            cards = raises = 2 * rules.hand_size
+        else:
+            cards, raises = (6, 5) if rules.hand_size == 3 else (2, 2)
+        first = self.top if self.decider is not None else 0  # the stake to begin with
+        raises = min(raises, self.top - first)
+        passes = cards - raises if raises and AFTER in self.actions.phases else 0
+        opening = 2 if self.cuts or rules.redeal else int(self.decider is not None)
+        ends = [payoff for pair in self.level_payoffs[first : first + raises + 1] for payoff in pair]
+        if raises:  # at the end of the list is the match, if there is a remainder
+            ends += itertools.chain(*self.level_payoffs[self.match_level :])
+        ends += [self.payoffs.tie] if rules.all_tied == "nobody" else []
+        ends += [self.payoffs.declined] if self.decider is not None else []
+        return opening + cards + 2 * raises + passes, max(map(abs, ends))
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         """Pickle as the game's string: OpenSpiel's own way would lose the attributes of the Python object."""
@@ -131,8 +205,8 @@ class TrucGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel is untyped
         return TrucState(self)
 
     def max_chance_nodes_in_history(self) -> int:
-        """The two hands dealt."""
-        return 2
+        """The two hands dealt, and two more in a redeal."""
+        return 4 if self.rules.redeal else 2
 
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> TrucObserver:
         """An observer of this game, by default for observations without perfect recall."""
@@ -140,22 +214,26 @@ class TrucGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel is untyped
             raise ValueError(f"{NAME} has no observation parameters, but there is {shown(params)}.")
         return TrucObserver(self, iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False))
 
-    def deal_outcomes(self, seen: bytes) -> list[tuple[int, float]]:
-        """Outcomes and probabilities of the next hand when the cards `seen` are out of the deck."""
-        if seen not in self._outcomes:
+    def dealt(self, size: int) -> list[bytes]:
+        """The hands of so many cards, by outcome."""
+        return self.hands if size == self.rules.hand_size else self.single_cards
+
+    def deal_outcomes(self, seen: bytes, size: int) -> list[tuple[int, float]]:
+        """Outcomes and probabilities of the next hand of so many cards when the cards `seen` are out of the deck."""
+        if (seen, size) not in self._outcomes:
             left = [self.rules.copies - count for count in seen]
-            total = math.comb(sum(left), self.rules.hand_size)
-            ways = [math.prod(map(math.comb, left, hand)) for hand in self.hands]
-            self._outcomes[seen] = [(i, number / total) for i, number in enumerate(ways) if number]
-        return self._outcomes[seen]
+            total = math.comb(sum(left), size)
+            ways = [math.prod(map(math.comb, left, hand)) for hand in self.dealt(size)]
+            self._outcomes[seen, size] = [(i, number / total) for i, number in enumerate(ways) if number]
+        return self._outcomes[seen, size]
 
     def hand_words(self, hand: bytes) -> str:
         """A hand as text in brackets, weakest rank first."""
-        return "[" + " ".join(self.rules.ranks[rank] for rank, _ in _cells(hand)) + "]"
+        return "[" + " ".join(self.rules.ranks[rank] for rank, _ in cells(hand)) + "]"
 
     def action_word(self, action: int) -> str:
         """A player's action as text."""
-        return WORDS[action] if action < FIRST_RANK else self.rules.ranks[action - FIRST_RANK]
+        return self.actions.words[action]
 
 
 class TrucState(pyspiel.State):  # type: ignore[misc]
@@ -168,22 +246,27 @@ class TrucState(pyspiel.State):  # type: ignore[misc]
     def __init__(self, game: TrucGame) -> None:
         """Only `TrucGame.new_initial_state` calls this."""
         super().__init__(game)
+        self.size = game.rules.hand_size  # cards dealt to each, as many as tricks
         self.held = b""  # the hands dealt, one after the other, as far as they are still held
+        self.aside = b""  # the hands set aside in a redeal, likewise
         self.played = bytes(2 * game.n_ranks)  # the cards on the table, likewise
-        self.line = b""  # the actions since the deal
+        self.line = b""  # the actions since the beginning
         self.tricks = b""  # who took each complete trick: a player, or NOBODY
-        self.phase = DEAL
+        self.phase = CUT if game.cuts else DEAL
+        self.actor = 0  # who has to act, unless it is chance
         self.turn = 0  # the player whose card is due
         self.led = -1  # the rank that waits for its answer, or -1
         self.level = 0  # of the accepted stake
+        self.asked = 0  # the level that the last raise asked for
+        self.late = False  # whether that came after the card
         self.raiser = -1  # who made the last raise, or -1
         self.payoff = 0.0  # the leader's
 
     def current_player(self) -> int:
         """A player, or OpenSpiel's number for chance or for the end."""
-        if self.phase >= DEAL:
+        if self.phase in (DEAL, OVER):
             return int(pyspiel.PlayerId.CHANCE if self.phase == DEAL else pyspiel.PlayerId.TERMINAL)
-        return 1 - self.turn if self.phase == ANSWER else self.turn
+        return self.actor
 
     def is_terminal(self) -> bool:
         """Whether the hand is over."""
@@ -196,19 +279,45 @@ class TrucState(pyspiel.State):  # type: ignore[misc]
     def chance_outcomes(self) -> list[tuple[int, float]]:
         """The hands that can be dealt now, with their probabilities."""
         game: TrucGame = self.get_game()
-        return game.deal_outcomes(self.held or bytes(game.n_ranks))
+        out, n = self.aside + self.held, game.n_ranks
+        return game.deal_outcomes(bytes(sum(out[rank::n]) for rank in range(n)), self.size)
 
     def hand(self, player: int) -> bytes:
         """The cards that a player holds, as the number of each rank; empty before they are dealt."""
+        return self._of(self.held, player)
+
+    def set_aside(self, player: int) -> bytes:
+        """The cards that a player set aside in a redeal; empty if there was none."""
+        return self._of(self.aside, player)
+
+    def _of(self, cards: bytes, player: int) -> bytes:
         n = len(self.played) // 2
-        return self.held[player * n : (player + 1) * n]
+        return cards[player * n : (player + 1) * n]
+
+    def opening(self) -> list[int]:
+        """The actions that came before raises and cards."""
+        first = self.get_game().actions.opening
+        return [action for action in self.line if action in first]
+
+    def asking(self) -> list[str]:
+        """What there is to say of a call that waits for its answer: a remainder; after the card."""
+        if self.phase != ANSWER:
+            return []
+        said = {"remainder": self.asked == self.get_game().match_level, "after": self.late}
+        return [word for word, so in said.items() if so]
+
+    def _may_raise(self, game: TrucGame, player: int) -> bool:
+        return self.level < game.top and self.raiser != player
 
     def _legal_actions(self, player: int) -> list[int]:
-        if self.phase == ANSWER:
-            return [ACCEPT, REFUSE]
+        game: TrucGame = self.get_game()
+        actions = game.actions
+        if self.phase not in (TURN, CARD):
+            return list(actions.choices[self.phase])
         cards = [FIRST_RANK + rank for rank, count in enumerate(self.hand(player)) if count]
-        higher = self.level + 1 < len(self.get_game().rules.ladder)
-        return [RAISE, *cards] if higher and self.raiser != player else cards
+        if self.phase == TURN and self._may_raise(game, player):
+            return [RAISE, *cards, *actions.remainder, *actions.fold]
+        return cards + actions.fold
 
     def _apply_action(self, action: int) -> None:
         game: TrucGame = self.get_game()
@@ -217,38 +326,78 @@ class TrucState(pyspiel.State):  # type: ignore[misc]
         if action not in legal:
             raise ValueError(f"the action {action} is not legal here, legal are {legal}.")
         if player < 0:
-            self.phase = TURN if self.held else DEAL
-            self.held += game.hands[action]
+            self._deal(game, action)
             return
         self.line += bytes([action])
-        if action == RAISE:
-            self.raiser, self.phase = player, ANSWER
+        if action in game.actions.opening:
+            self._open(game, game.action_word(action))
+        elif action == RAISE or action in game.actions.remainder:
+            self.asked = self.level + 1 if action == RAISE else game.match_level
+            self.late, self.raiser = self.phase == AFTER, player
+            self.phase, self.actor = ANSWER, 1 - player
         elif action == ACCEPT:
-            self.level, self.phase = self.level + 1, CARD
-        elif action == REFUSE:
-            self._end(game, self.raiser)  # who scores the stake before the raise
+            self.level, self.actor = self.asked, self.turn
+            self.phase = TURN if self.late else CARD
+        elif action == REFUSE:  # the raiser scores the stake before the raise
+            if self.asked == game.match_level and game.rules.remainder_refused == "match":
+                self.level = self.asked
+            self._end(game, self.raiser)
+        elif action in game.actions.fold:
+            self._end(game, 1 - player)
+        elif self.phase == AFTER:  # pass
+            self.phase, self.actor = TURN, self.turn
         else:
-            self._play(game, action - FIRST_RANK)
+            self._play(game, player, action - FIRST_RANK)
 
-    def _play(self, game: TrucGame, rank: int) -> None:
-        """The card of the player whose turn it is; as an answer it completes the trick."""
-        player, self.phase = self.turn, TURN
+    def _deal(self, game: TrucGame, outcome: int) -> None:
+        """A hand to the leader, or to the dealer, and then whatever comes before the first turn."""
+        leader = not self.held
+        self.held += game.dealt(self.size)[outcome]
+        if leader:
+            return
+        self.phase, self.actor = TURN, 0
+        if game.decider is not None:
+            self.phase, self.actor = TARGET, game.decider
+        elif game.rules.redeal and not self.aside:
+            self.phase = PROPOSE
+
+    def _open(self, game: TrucGame, word: str) -> None:
+        """An action that comes before raises and cards."""
+        if self.phase in (CUT, THREE):
+            self.phase, self.actor = (THREE, 1) if word == "tap" else (DEAL, 0)
+            self.size = 1 if word == "one" else self.size
+        elif self.phase == TARGET and word == "decline":
+            self.phase, self.payoff = OVER, game.payoffs.declined
+        elif word == "agree":
+            self.aside, self.held, self.phase = self.held, b"", DEAL
+        elif word == "propose":
+            self.phase, self.actor = AGREE, 1
+        else:  # the hand is played, before the target for the highest stake
+            self.phase, self.actor = TURN, 0
+            self.level = game.top if word == "play" else 0
+
+    def _play(self, game: TrucGame, player: int, rank: int) -> None:
+        """A card; as an answer it completes the trick."""
         place = player * game.n_ranks + rank
         self.held, self.played = _changed(self.held, place, -1), _changed(self.played, place, +1)
         self.turn = 1 - player
         if self.led < 0:
             self.led = rank
-            return
-        # The winner leads, and after a tie whoever led: in both cases the other player, unless this card wins.
-        if (rank, self.led) in game.beats:
-            self.turn = player
-        self.tricks += bytes([NOBODY if rank == self.led else self.turn])
-        self.led = -1
-        self._stop_if_decided(game)
+        else:
+            # The winner leads, and after a tie whoever led: in both cases the other player, unless this card wins.
+            if (rank, self.led) in game.beats:
+                self.turn = player
+            self.tricks += bytes([NOBODY if rank == self.led else self.turn])
+            self.led = -1
+        self.phase, self.actor = TURN, self.turn
+        if self.led < 0:
+            self._stop_if_decided(game)
+        if self.phase == TURN and AFTER in game.actions.choices and self._may_raise(game, player):
+            self.phase, self.actor = AFTER, player
 
     def _stop_if_decided(self, game: TrucGame) -> None:
         """Who is ahead has won if the other cannot overtake, nor draw level and have won the first trick."""
-        ahead, rest = self.tricks.count(0) - self.tricks.count(1), game.rules.hand_size - len(self.tricks)
+        ahead, rest = self.tricks.count(0) - self.tricks.count(1), self.size - len(self.tricks)
         first = self.tricks.replace(bytes([NOBODY]), b"")[:1]  # the winner of the first trick not tied
         front = first if ahead == 0 else bytes([0 if ahead > 0 else 1])
         if rest == 0 and not first:
@@ -258,116 +407,30 @@ class TrucState(pyspiel.State):  # type: ignore[misc]
 
     def _end(self, game: TrucGame, scorer: int) -> None:
         self.phase = OVER
-        self.payoff = game.tie if scorer == NOBODY else (game.win0, game.win1)[scorer][self.level]
+        self.payoff = game.tie if scorer == NOBODY else game.level_payoffs[self.level][scorer]
 
     def _action_to_string(self, player: int, action: int) -> str:
         game: TrucGame = self.get_game()
-        return f"deal {game.hand_words(game.hands[action])}" if player < 0 else game.action_word(action)
+        return f"deal {game.hand_words(game.dealt(self.size)[action])}" if player < 0 else game.action_word(action)
 
     def __str__(self) -> str:
         """Both hands and the line."""
         game: TrucGame = self.get_game()
         hands = [f"{who} {game.hand_words(self.hand(player))}" for player, who in enumerate(PLAYERS)]
-        return " ".join([*hands, *map(game.action_word, self.line)])
+        aside = [f"aside {game.hand_words(self.set_aside(player))}" for player in (0, 1) if self.aside]
+        return " ".join([*hands, *aside, *map(game.action_word, self.line)])
 
 
-class TrucObserver:
-    """What a player, or the public, knows, as `tensor`, as `dict` of its named pieces, or as a string.
-
-    The module documents the layout. `tensor` has the dtype float32; the pieces of `dict` are views of it.
-    """
-
-    def __init__(self, game: TrucGame, kind: Any) -> None:
-        """An observer for the kind of observation, a `pyspiel.IIGObservationType`."""
-        private = pyspiel.PrivateInfoType
-        if kind.private_info not in (private.NONE, private.SINGLE_PLAYER):
-            raise ValueError(f"{NAME} has no observations of both players' hands.")
-        self._game, rules = game, game.rules
-        self._private = kind.private_info == private.SINGLE_PLAYER
-        self._line = kind.public_info and kind.perfect_recall
-        self._table = kind.public_info and not kind.perfect_recall
-        n, k = len(rules.ranks), min(rules.copies, rules.hand_size)
-        shapes: dict[str, tuple[int, ...]] = {}
-        if self._private:
-            shapes |= {"player": (2,), "hand": (n, k)}
-        if self._line:
-            shapes |= {"line": (game.max_line, FIRST_RANK + n)}
-        if self._table:
-            shapes |= {"actor": (2,), "phase": (3,), "stake": (len(rules.ladder),), "raiser": (2,)}
-            shapes |= {"led": (n,), "played": (2, n, k), "tricks": (rules.hand_size, 3)}
-        ends = list(itertools.accumulate(map(math.prod, shapes.values()), initial=0))
-        self.tensor = np.zeros(ends[-1], np.float32)
-        parts = np.split(self.tensor, ends[1:-1])
-        self.dict = {key: part.reshape(shape) for (key, shape), part in zip(shapes.items(), parts, strict=False)}
-
-    def set_from(self, state: TrucState, player: int) -> None:
-        """Make `tensor` and `dict` what `player` knows in `state`."""
-        self.tensor.fill(0)
-        for piece, index in self._ones(state, player):
-            self.dict[piece][index] = 1
-
-    def _ones(self, state: TrucState, player: int) -> Iterator[tuple[str, int | tuple[int, ...]]]:
-        """Where the tensor is 1: a piece's name and an index into it."""
-        if self._private:
-            yield "player", player
-            yield from (("hand", cell) for cell in _cells(state.hand(player)))
-        if self._line:
-            yield from (("line", cell) for cell in enumerate(state.line))
-        if self._table:
-            actor = state.current_player()
-            yield from [("actor", actor), ("phase", state.phase)] if actor >= 0 else []
-            yield "stake", state.level
-            yield from [("raiser", state.raiser)] if state.raiser >= 0 else []
-            yield from [("led", state.led)] if state.led >= 0 else []
-            table = enumerate(_halves(state.played))
-            yield from (("played", (seat, *cell)) for seat, cards in table for cell in _cells(cards))
-            yield from (("tricks", cell) for cell in enumerate(state.tricks))
-
-    def string_from(self, state: TrucState, player: int) -> str:
-        """The same as text."""
-        game, words = self._game, []
-        if self._private:
-            words.append(f"{PLAYERS[player]} {game.hand_words(state.hand(player))}")
-        if self._line:
-            words += map(game.action_word, state.line)
-        if self._table:
-            actor, doing = state.current_player(), ("turn", "answer", "card", "deal", "over")[state.phase]
-            words.append(f"{PLAYERS[actor]} {doing}" if actor >= 0 else doing)
-            words.append(f"stake {game.rules.ladder[state.level]}")
-            words += [f"raised by {PLAYERS[state.raiser]}"] if state.raiser >= 0 else []
-            words += [f"led {game.rules.ranks[state.led]}"] if state.led >= 0 else []
-            words += ["played", *map(game.hand_words, _halves(state.played))]
-            words.append("tricks [" + " ".join((*PLAYERS, "nobody")[trick] for trick in state.tricks) + "]")
-        return " ".join(words)
-
-
-def _cells(hand: bytes) -> list[tuple[int, int]]:
-    """For each card its rank, and how many of that rank come before it."""
-    return [(rank, i) for rank, count in enumerate(hand) for i in range(count)]
-
-
-def _halves(cards: bytes) -> tuple[bytes, bytes]:
-    """Cards of both players, one after the other, by player."""
-    return cards[: len(cards) // 2], cards[len(cards) // 2 :]
+def _hands(rules: Rules, size: int) -> list[bytes]:
+    """All hands of so many cards."""
+    n = len(rules.ranks)
+    counts = (bytes(map(hand.count, range(n))) for hand in itertools.combinations_with_replacement(range(n), size))
+    return [count for count in counts if max(count) <= rules.copies]
 
 
 def _changed(cards: bytes, place: int, by: int) -> bytes:
     """Cards with one number changed."""
     return cards[:place] + bytes([cards[place] + by]) + cards[place + 1 :]
-
-
-def _longest(rules: Rules) -> tuple[int, int]:
-    """The most cards and the most raises of a hand.
-
-    If the deck has equal cards, all tricks but the last can be tied. Then the players take turns from the first card to
-    the last, and there can be a raise before each. If not, one or two cards are over after the first trick; three need
-    one won by each side, so the loser of the first plays twice running and cannot raise both times.
-    """
-    if rules.copies > 1:
-        turns = raises = 2 * rules.hand_size
-    else:
-        turns, raises = (6, 5) if rules.hand_size == 3 else (2, 2)
-    return turns, min(raises, len(rules.ladder) - 1)
 
 
 pyspiel.register_game(_GAME_TYPE, TrucGame)

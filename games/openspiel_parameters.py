@@ -76,9 +76,8 @@ def read_payoffs(given: Mapping[str, Any], rules: Rules) -> Payoffs:
     tie, before_target = (given.get(key, DEFAULTS[key]) for key in ("tie", "before_target"))
     _check_word("before_target", before_target, STANDINGS)
     points = [float(stake) for stake in rules.ladder]
-    payoffs = {"win0": points, "win1": [-stake for stake in points], "match": [0.0, 0.0], "declined": [0.0]}
-    # In points the other side scores one.
-    payoffs["declined"] = [1.0 if before_target == "dealer" else -1.0]
+    payoffs = {"win0": points, "win1": [-stake for stake in points], "match": [0.0, 0.0]}
+    payoffs["declined"] = [1.0 if before_target == "dealer" else -1.0]  # in points the other side scores one
     meaning = {"match": "for the match won and lost", "declined": "for the hand declined"}
     lengths = {key: len(numbers) for key, numbers in payoffs.items()}
     payoffs |= {key: _numbers(key, given[key], float) for key in payoffs if key in given}

@@ -111,6 +111,11 @@ class Rules:
         return self.n_ranks * self.copies
 
     @property
+    def needs_score(self) -> bool:
+        """Whether what is legal in a hand depends on the score of the match."""
+        return self.remainder or self.decision_before_target or self.one_card
+
+    @property
     def hash(self) -> str:
         """What game this is: 64 hex digits that depend on every field but `name`.
 
@@ -205,16 +210,18 @@ def preset(name: str) -> Rules:
     return Rules.from_toml(_presets()[name].read_text(encoding="utf-8"), f"{name}.toml")
 
 
-def hand_winner(rules: Rules, results: tuple[int, ...]) -> int | None:
+def hand_winner(rules: Rules, results: tuple[int, ...], hand_size: int | None = None) -> int | None:
     """The side that wins the hand (0 or 1), `NOBODY` (-1), or None while it is undecided.
 
     `results` are the complete tricks' results in order: 1 won by side 0, -1 won by side 1, 0 spoiled. The hand is
     decided when every completion by wins, losses and ties gives the same winner; cards are never counted.
+    `hand_size` is the number of tricks where it is not the rule set's, as in a one-card hand.
     Raises ValueError for anything that is no sequence of results.
     """
-    if len(results) > rules.hand_size or not all(result in (1, -1, 0) for result in results):
-        raise ValueError(f"results = {shown(results)} must be at most {rules.hand_size} of 1, -1 and 0.")
-    return _decided(results, rules.hand_size, {"nobody": NOBODY, "leader": LEADER, "dealer": DEALER}[rules.all_tied])
+    size = rules.hand_size if hand_size is None else hand_size
+    if len(results) > size or not all(result in (1, -1, 0) for result in results):
+        raise ValueError(f"results = {shown(results)} must be at most {size} of 1, -1 and 0.")
+    return _decided(results, size, {"nobody": NOBODY, "leader": LEADER, "dealer": DEALER}[rules.all_tied])
 
 
 @lru_cache(maxsize=1024)

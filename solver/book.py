@@ -26,7 +26,7 @@ from games.cards import hands
 from games.notation import format_score
 from games.rules import ACCEPT, RAISE, REFUSE, Rules
 from solver.equity import Score
-from solver.storage import NONSENSE, VERSION, StorageError, _read, _write, real
+from solver.storage import NONSENSE, VERSION, StorageError, read_tensors, real, write_tensors
 from solver.strategy import Decision, LineError, Strategy
 from solver.subgame import situation
 
@@ -176,7 +176,7 @@ class Book:
     @staticmethod
     def load(path: Path) -> Book:
         """Read a book.  Raises StorageError."""
-        tensors, stated = _read(path, BOOK)
+        tensors, stated = read_tensors(path, BOOK)
         try:
             header = Header(**stated)
             rules = Rules.from_toml(header.rules, "its rules")
@@ -208,4 +208,4 @@ def write_book(path: Path, rules: Rules, pages: Callable[[Score], Page], accurac
         "numbers": np.stack([each.numbers for each in every]),
         "presence": np.stack([each.presence for each in every]),
     }
-    return _write(path, tensors, asdict(header))
+    return write_tensors(path, tensors, asdict(header))

@@ -46,6 +46,10 @@ PATIENCE = 0.2  # seconds between two looks at whether to stop
 RETRIES = 3  # of a task whose worker died
 
 
+class WorkerError(RuntimeError):
+    """Workers that die again and again; the message is a sentence without its end."""
+
+
 class Solved(NamedTuple):
     """What a task brings back of a score."""
 
@@ -232,10 +236,10 @@ class LocalWorkers:
             for future in done:
                 found.append((current[future], future.result()))
                 self._arguments.pop(future, None)
-        except BrokenProcessPool:
+        except BrokenProcessPool as error:
             self._deaths += 1
             if self._deaths > RETRIES:
-                raise
+                raise WorkerError(f"worker processes died {self._deaths} times, out of memory perhaps") from error
             self.close()
             self._pool = self._new()
             for future, handle in current.items():
@@ -271,7 +275,12 @@ class RayWorkers:
     def finished(self, handles: Iterable[Any]) -> list[tuple[Any, dict[Score, Solved]]]:
         """See `Workers`."""
         done, _ = self._ray.wait(list(handles), num_returns=1, timeout=PATIENCE)
-        return [(handle, self._ray.get(handle)) for handle in done]
+        try:
+            return [(handle, self._ray.get(handle)) for handle in done]
+        except self._ray.exceptions.RaySystemError as error:
+            raise WorkerError(f"the Ray cluster fails: {error}") from error
+        except self._ray.exceptions.WorkerCrashedError as error:
+            raise WorkerError(f"a Ray worker died {RETRIES + 1} times, out of memory perhaps") from error
 
     def close(self) -> None:
         """See `Workers`."""
@@ -286,7 +295,8 @@ def solve_match(
 ) -> bool:
     """Solve the scores that a store does not have yet; returns whether it is complete, False if `stop` said so.
 
-    A pair of scores is begun as soon as all that can follow it is known.  Raises OSError, `AccuracyError`.
+    A pair of scores is begun as soon as all that can follow it is known.  Raises OSError, `AccuracyError`, `WorkerError`, and ArithmeticError
+    for a match that has no value: nobody can ever win a hand.
     """
     left = {pair_of(score)[0] for score in scores(store.rules) if score not in store.entries}
     running: dict[Any, Score] = {}

@@ -207,12 +207,12 @@ def write_strategy(
         unit=payoffs.unit,
         packages=packages(),
     )
-    return _write(path, tensors, asdict(header))
+    return write_tensors(path, tensors, asdict(header))
 
 
 def load_strategy(path: Path) -> tuple[Strategy, Header]:
     """Read a strategy file.  Raises StorageError."""
-    tensors, stated = _read(path, STRATEGY)
+    tensors, stated = read_tensors(path, STRATEGY)
     try:
         header = Header(**stated)
         for number in (header.value, *header.best_response, header.nash_conv):
@@ -256,12 +256,12 @@ def save_checkpoint(path: Path, solver: Solver, extra: dict[str, Any]) -> None:
         "iterations": solver.iterations,
         "extra": extra,
     }
-    _write(path, tensors, fields)
+    write_tensors(path, tensors, fields)
 
 
 def load_checkpoint(path: Path, threads: int = 1) -> tuple[Solver, dict[str, Any]]:
     """A solver as it was, and what was kept with it.  Raises StorageError."""
-    tensors, stated = _read(path, CHECKPOINT)
+    tensors, stated = read_tensors(path, CHECKPOINT)
     tree, payoffs = _game(path, stated)
     try:
         algorithm = _algorithm(stated["algorithm"])
@@ -291,7 +291,7 @@ def load_checkpoint(path: Path, threads: int = 1) -> tuple[Solver, dict[str, Any
 
 def read_header(path: Path, kind: str) -> dict[str, Any]:
     """What a file of this kind says of itself, if it is whole.  Raises StorageError."""
-    return _read(path, kind)[1]
+    return read_tensors(path, kind)[1]
 
 
 def check_game(path: Path, kind: str, rules: Rules, payoffs: Payoffs | None = None) -> dict[str, Any]:
@@ -381,14 +381,15 @@ def _checksum(tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> s
     return digest.hexdigest()
 
 
-def _write(path: Path, tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> str:
+def write_tensors(path: Path, tensors: dict[str, npt.NDArray[Any]], fields: dict[str, Any]) -> str:
+    """Write a file of tensors with a header, to which its checksum is added; returns that.  Raises OSError."""
     fields = {**fields, "checksum": _checksum(tensors, fields)}
     write_atomically(path, save_tensors(tensors, {"header": json.dumps(fields, sort_keys=True)}))
     return str(fields["checksum"])
 
 
-def _read(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """A file's tensors and header, if every byte is as it was written."""
+def read_tensors(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """A file's tensors and header, if it is of this kind and every byte is as it was written.  Raises StorageError."""
     try:
         if path.exists() and not path.is_file():  # reading a device may never end
             raise StorageError(f"{path}: not a file")

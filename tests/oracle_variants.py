@@ -14,10 +14,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
-from typing import Any
+from typing import Any, NamedTuple
 
 from games.rules import Rules
 from tests.oracle import CHANCE, OVER, InfoState
@@ -36,8 +35,7 @@ CHOICES = {
 """The actions of the phases that are one question with two answers."""
 
 
-@dataclass(frozen=True)
-class Public:
+class Public(NamedTuple):
     """What a line says to everybody."""
 
     phase: str
@@ -74,9 +72,9 @@ class VariantHand:
     """One hand by any rule set, in points or for a match.
 
     In points (`payoffs` None) there is no remainder and no decision before the target. In a match `payoffs` has player
-    0's payoffs: win0 and win1 (by ladder level, when side 0 / side 1 scores that stake), tie (nobody scores), match0 and
-    match1 (the side wins the match), one0 and one1 (the side scores one point); `before_target` says which of the two
-    sides, the leader's and the dealer's, is one point before the target.
+    0's payoffs: win0 and win1 (by ladder level, when side 0 / side 1 scores that stake), tie (nobody scores), match0
+    and match1 (the side wins the match), one0 and one1 (the side scores one point); `before_target` says which of the
+    two sides, the leader's and the dealer's, is one point before the target.
     """
 
     def __init__(
@@ -115,8 +113,9 @@ class VariantHand:
         some = raises if now.phase != "card" and self._may_raise(now, p) else ()
         if now.phase == "after":
             return (*some, "pass")
-        held = Counter(h[p][-1]) - Counter(now.played[p])
-        return (*some, *(("fold",) if self.rules.fold else ()), *(self.rules.ranks[r] for r in sorted(held)))
+        fold = ("fold",) if self.rules.fold else ()
+        hand, played = h[p][-1], now.played[p]
+        return (*some, *fold, *(self.rules.ranks[r] for r in sorted(set(hand)) if hand.count(r) > played.count(r)))
 
     def child(self, h: Any, a: str) -> Any:
         """One more word on the line."""
@@ -170,7 +169,7 @@ class VariantHand:
         """Who may still win the hand, by the trick results alone."""
         return {self._winner_of_all((*results, *more)) for more in product((0, 1, None), repeat=size - len(results))}
 
-    # --------------------------------------------------------------------------------------------------- the public line
+    # -------------------------------------------------------------------------------------------------- the public line
 
     def _replay(self, line: tuple[str, ...]) -> Public:
         if not line:
@@ -195,48 +194,48 @@ class VariantHand:
         """The line after one more answer to a question of CHOICES."""
         match now.phase, word:
             case ("cut", "tap"):
-                return replace(now, phase="one", player=1)
+                return now._replace(phase="one", player=1)
             case ("cut", "cut") | ("one", _):
-                return replace(now, phase="turn", player=0, deals=1, size=1 if word == "one" else now.size)
+                return now._replace(phase="turn", player=0, deals=1, size=1 if word == "one" else now.size)
             case ("propose", "propose"):
-                return replace(now, phase="agree", player=1)
+                return now._replace(phase="agree", player=1)
             case ("propose", "keep") | ("agree", _):
-                return replace(now, phase="turn", player=0, deals=2 if word == "agree" else 1)
+                return now._replace(phase="turn", player=0, deals=2 if word == "agree" else 1)
             case ("target", "play"):
-                return replace(now, phase="turn", player=0, raises=False, stake=len(self.rules.ladder) - 1)
+                return now._replace(phase="turn", player=0, raises=False, stake=len(self.rules.ladder) - 1)
             case ("target", "decline"):
-                return replace(now, phase="over", player=OVER, side=1 - now.player, stake="one")
+                return now._replace(phase="over", player=OVER, side=1 - now.player, stake="one")
             case ("answer", "accept"):
                 assert isinstance(now.stake, int)
                 stake = "match" if now.call == "remainder" else now.stake + 1
-                return replace(now, phase="turn" if now.called_after else "card", player=now.next, stake=stake)
+                return now._replace(phase="turn" if now.called_after else "card", player=now.next, stake=stake)
         refused = now.call == "remainder" and self.rules.remainder_refused == "match"
-        return replace(now, phase="over", player=OVER, side=now.raiser, stake="match" if refused else now.stake)
+        return now._replace(phase="over", player=OVER, side=now.raiser, stake="match" if refused else now.stake)
 
     def _act(self, now: Public, word: str) -> Public:
         """The line after one more action of a player at his turn or after his card."""
         p = now.player
         if word in ("raise", "remainder"):
             after = now.phase == "after"
-            return replace(now, phase="answer", player=1 - p, call=word, raiser=p, called_after=after)
+            return now._replace(phase="answer", player=1 - p, call=word, raiser=p, called_after=after)
         if word == "fold":
-            return replace(now, phase="over", player=OVER, side=1 - p)
+            return now._replace(phase="over", player=OVER, side=1 - p)
         if word == "pass":
-            return replace(now, phase="turn", player=now.next)
+            return now._replace(phase="turn", player=now.next)
         rank = self.rules.ranks.index(word)
         played = (*now.played[p], rank)
-        now = replace(now, played=(played, now.played[1]) if p == 0 else (now.played[0], played))
+        now = now._replace(played=(played, now.played[1]) if p == 0 else (now.played[0], played))
         if now.led is None:
-            now = replace(now, led=rank, next=1 - p)
+            now = now._replace(led=rank, next=1 - p)
         else:
             winner = None if rank == now.led else p if self._beats(rank, now.led) else 1 - p
             leads = now.leader if winner is None else winner
-            now = replace(now, led=None, results=(*now.results, winner), leader=leads, next=leads)
+            now = now._replace(led=None, results=(*now.results, winner), leader=leads, next=leads)
             if len(winners := self._winners(now.results, now.size)) == 1:
-                return replace(now, phase="over", player=OVER, side=winners.pop())
+                return now._replace(phase="over", player=OVER, side=winners.pop())
         if "after" in self.rules.raise_when and self._may_raise(now, p):
-            return replace(now, phase="after")
-        return replace(now, phase="turn", player=now.next)
+            return now._replace(phase="after")
+        return now._replace(phase="turn", player=now.next)
 
     def _may_raise(self, now: Public, p: int) -> bool:
         """Whether the player may raise when it is his turn: he did not raise last, and there is a stake above."""

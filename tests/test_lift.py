@@ -62,7 +62,7 @@ def test_values_and_best_responses_are_those_of_the_small_tree(rules: Rules, sta
         full, short = (
             e.value(player, mode, s.probabilities, s.payoffs) for e, s in zip(found, (large, small), strict=True)
         )
-        assert full == pytest.approx(short, abs=1e-14)
+        assert full == short  # to the last bit
 
 
 @pytest.mark.parametrize(("rules", "stakes"), CASES)
@@ -132,7 +132,8 @@ def test_the_play_is_the_same_at_every_line(rules: Rules, stakes: int) -> None:
             assert found.actions == (RAISE, *expected.actions)
             assert (found.probabilities[:, 0] == 0).all()
         np.testing.assert_array_equal(found.probabilities[:, -len(expected.actions) :], expected.probabilities)
-    assert beyond
+    # With one card each player raises at most once: there is no third raise.
+    assert beyond or (rules.hand_size, stakes) == (1, 3)
 
 
 def test_the_whole_hands_strategy_is_itself() -> None:

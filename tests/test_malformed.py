@@ -65,6 +65,25 @@ def test_rule_files(tmp_path: Path, seed: int) -> None:
     refused([*command, "--rules", str(path)], (2,))
 
 
+OPTIONAL = ["raise_when", "remainder", "remainder_refused", "fold", "redeal", "decision_before_target", "one_card"]
+
+
+@pytest.mark.parametrize("key", OPTIONAL)
+@pytest.mark.parametrize("value", ["1", '"true"', "[]", "[true]", "{}", "nan", "1979-05-27", '["after"]'], ids=repr)
+def test_optional_keys(tmp_path: Path, key: str, value: str) -> None:
+    lines = [f"{key} = {value}" if line.startswith(f"{key} = ") else line for line in GOOD.splitlines()]
+    path = tmp_path / "bad.toml"
+    path.write_text("\n".join(lines))
+    refused(["solve", "--dry-run", "--rules", str(path)], (2,))
+
+
+@pytest.mark.parametrize("key", ["decision_before_target", "one_card"])
+def test_keys_that_exclude_each_other(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(GOOD.replace("redeal = false", "redeal = true").replace(f"{key} = false", f"{key} = true"))
+    refused(["solve", "--dry-run", "--rules", str(path)], (2,))
+
+
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes of a strategy file."""
@@ -149,6 +168,24 @@ def test_hands(junk: str) -> None:
 def test_lines(junk: str) -> None:
     with pytest.raises(NotationError) as error:
         parse_line(RULES, junk)
+    sentence(error)
+
+
+@pytest.mark.parametrize("variant", ["french", "catalan"])
+@pytest.mark.parametrize(
+    "junk",
+    [
+        *(junk for junk in JUNK[3:]),
+        *("raise", "7", "y", "keep keep", "propose propose", "propose agree propose", "propose agree agree"),
+        *("keep remainder", "keep pass", "keep 7 pass", "keep raise fold", "keep play", "keep fold fold"),
+        *("cut cut", "cut tap", "tap tap", "tap 3", "tap one 3 3", "tap two", "cut pass", "cut fold", "cut 3 3"),
+        *("cut raise pass", "cut raise accept 3 pass", "cut 3 pass pass", "cut 3 raise raise", "cut decline"),
+    ],
+    ids=repr,
+)
+def test_lines_of_other_rule_sets(variant: str, junk: str) -> None:
+    with pytest.raises(NotationError) as error:
+        parse_line(preset(variant), junk)
     sentence(error)
 
 

@@ -71,6 +71,66 @@ def test_only_whole_hands_of_the_same_game_count():
     assert Match(dataclasses.replace(LE_TRUC, name="mine"), dealer=0).after_hand(LEADER_WINS_1).points == (0, 1)
 
 
+# Rules that are about the match
+
+
+def hand(name: str, line: str, score: tuple[int, int], **fields) -> State:
+    return State.public(dataclasses.replace(preset(name), **fields), score).follow(line.split())
+
+
+def test_a_hand_for_the_match_ends_it_from_any_score():
+    french = preset("french")
+    for points in [(0, 0), (3, 5), (11, 11), (0, 11)]:
+        match = Match(french, dealer=1, points=points)
+        won = match.after_hand(hand("french", "keep remainder accept 7 8 7 8", match.score))
+        assert (won.winner, won.points) == (0, (12, points[1]))
+        lost = match.after_hand(hand("french", "keep remainder accept fold", match.score))
+        assert (lost.winner, lost.points) == (1, (points[0], 12))
+        tied = match.after_hand(hand("french", "keep remainder accept 7 7 8 8 9 9", match.score))
+        assert (tied.winner, tied.points, tied.dealer) == (None, points, 0)
+
+
+@pytest.mark.parametrize(("refused", "leader", "dealer"), [("stake", (6, 3), (5, 5)), ("match", (12, 3), (5, 12))])
+def test_a_refused_remainder_in_a_match(refused, leader, dealer):
+    rules = dataclasses.replace(preset("french"), remainder_refused=refused)
+    match = Match(rules, dealer=1, points=(5, 3))
+    for line, points in [("remainder refuse", leader), ("raise accept 7 remainder refuse", dealer)]:
+        over = hand("french", f"keep {line}", (5, 3), remainder_refused=refused)
+        assert match.after_hand(over).points == points
+
+
+def test_the_decision_before_the_target():
+    match = Match(preset("catalan"), dealer=1, points=(11, 5))
+    declined = match.after_hand(hand("catalan", "decline", (11, 5)))
+    assert (declined.points, declined.dealer, declined.score) == ((11, 6), 0, (6, 11))
+    assert match.after_hand(hand("catalan", "play 3 4 3 4", (11, 5))).winner == 0
+    assert match.after_hand(hand("catalan", "play 4 3 3 4", (11, 5))).points == (11, 8)
+    both = Match(preset("catalan"), dealer=1, points=(11, 11)).after_hand(hand("catalan", "4 3 3 4", (11, 11)))
+    assert (both.winner, both.points) == (1, (11, 12))
+
+
+def test_the_deal_passes_after_a_redeal_and_a_one_card_hand_too():
+    match = Match(preset("french"), dealer=1).after_hand(hand("french", "propose agree 7 8 7 8", (0, 0)))
+    assert (match.points, match.dealer) == ((1, 0), 0)
+    match = Match(preset("catalan"), dealer=1).after_hand(hand("catalan", "tap one 3 raise accept 3", (0, 0)))
+    assert (match.points, match.dealer) == ((2, 0), 0)
+
+
+@pytest.mark.parametrize("score", [(5, 4), (4, 5), None])
+def test_a_hand_is_of_the_score_at_which_it_is_played(score):
+    for name in ("french", "catalan"):
+        start = State.public(preset(name), score)
+        over = start.follow(("keep" if name == "french" else "cut", "raise", "refuse"))
+        with pytest.raises(MatchError, match=r"but the match is at \(5, 3\)"):
+            Match(preset(name), dealer=1, points=(5, 3)).after_hand(over)
+    over = State.public(LE_TRUC, score).follow(("raise", "refuse"))
+    if score is None:  # of no concern to its rules
+        assert Match(LE_TRUC, dealer=1, points=(5, 3)).after_hand(over).points == (6, 3)
+    else:
+        with pytest.raises(MatchError, match="but the match is at"):
+            Match(LE_TRUC, dealer=1, points=(5, 3)).after_hand(over)
+
+
 @pytest.mark.parametrize(
     ("fields", "contained"),
     [

@@ -17,13 +17,12 @@ from games.notation import (
     parse_score,
 )
 from games.rules import Rules, preset, preset_names
-from games.state import State
+from games.state import DealError, State
 
 LE_TRUC = preset("le-truc")
-FRENCH_RANKS = dataclasses.replace(
-    LE_TRUC, order="linear", ranks=("9", "10", "J", "Q", "K", "A", "8", "7"), name="french-ranks"
-)
-RULE_SETS = [*(preset(name) for name in preset_names()), FRENCH_RANKS]
+FRENCH, CATALAN = preset("french"), preset("catalan")
+EVERYTHING = dataclasses.replace(CATALAN, remainder=True, fold=True, name="everything")
+RULE_SETS = [*(preset(name) for name in preset_names()), EVERYTHING]
 HOSTILE = [
     "x" * 10**6,
     "8 " * 10**6,
@@ -63,7 +62,10 @@ def test_parse_hand(text, hand):
 def test_parse_hand_of_other_sizes_and_labels():
     assert parse_hand(LE_TRUC, "5 A", size=2) == (0, 4)
     assert parse_hand(LE_TRUC, "", size=0) == ()
-    assert parse_hand(FRENCH_RANKS, "q 10 J") == (1, 2, 3)
+    assert parse_hand(FRENCH, "q 10 J") == (1, 2, 3)
+    assert format_hand(FRENCH, (7, 5, 1)) == "10 A 7"
+    assert parse_hand(CATALAN, "10 1 12") == (4, 6, 7)
+    assert parse_hand(CATALAN, "3", size=1) == (9,)
     assert parse_hand(preset("two-card"), "8 7") == (6, 7)
 
 
@@ -147,22 +149,74 @@ def test_line_that_an_own_hand_does_not_allow():
         parse_line(LE_TRUC, "8 5 8", start)
 
 
+@pytest.mark.parametrize(
+    ("rules", "score", "text", "line"),
+    [
+        (FRENCH, None, "y 7", None),  # yes to what?
+        (FRENCH, None, "propose y Fold", ("propose", "agree", "fold")),
+        (FRENCH, None, "propose n 7", ("propose", "decline", "7")),
+        (FRENCH, None, "KEEP r y 10 q", ("keep", "raise", "accept", "10", "Q")),
+        (FRENCH, (5, 3), "keep remainder y 7 fold", ("keep", "remainder", "accept", "7", "fold")),
+        (FRENCH, (5, 3), "keep remainder n", ("keep", "remainder", "refuse")),
+        (FRENCH, None, "keep remainder", None),  # a hand valued in points
+        (CATALAN, (5, 3), "cut truc y 12 retruc n", ("cut", "raise", "accept", "12", "raise", "refuse")),
+        (CATALAN, (5, 3), "cut 12 truc y 3 pass", ("cut", "12", "raise", "accept", "3", "pass")),
+        (CATALAN, None, "tap three 12 pass 3 r", ("tap", "three", "12", "pass", "3", "raise")),
+        (CATALAN, None, "tap one 12 pass 3", ("tap", "one", "12", "pass", "3")),
+        (CATALAN, None, "tap one 12 pass 3 3", None),
+        (CATALAN, (11, 3), "y 3", ("play", "3")),
+        (CATALAN, (3, 11), "n", ("decline",)),
+        (CATALAN, (11, 11), "3 12", ("3", "12")),
+        (CATALAN, (11, 11), "cut", None),
+    ],
+)
+def test_lines_of_other_rule_sets(rules, score, text, line):
+    start = State.public(rules, score)
+    if line is not None:
+        assert parse_line(rules, text, start) == line
+        assert parse_line(rules, format_line(line), start) == line
+    else:
+        with pytest.raises(NotationError, match="is not legal"):
+            parse_line(rules, text, start)
+
+
+def test_line_with_own_hands():
+    """Of a redeal, the hand set aside and the new one."""
+    hands = parse_hand(FRENCH, "7 8 9"), parse_hand(FRENCH, "A K Q")
+    deals = [(hand, None) for hand in hands]
+    start = State.begin(FRENCH, (5, 3))
+    assert parse_line(FRENCH, "propose agree A 7 K", start, deals) == ("propose", "agree", "A", "7", "K")
+    with pytest.raises(NotationError, match=r"word 3 of the line, '7', is not legal: .* or Q or K or A"):
+        parse_line(FRENCH, "propose agree 7", start, deals)
+    with pytest.raises(NotationError, match=r"word 2 of the line, 'A', is not legal: .* or 9 or 8 or 7"):
+        parse_line(FRENCH, "keep A", start, deals)
+    with pytest.raises(DealError, match="has 3 cards, but 1 are dealt"):
+        parse_line(CATALAN, "tap one", deals=[((0, 1, 2), None)])
+
+
 @st.composite
-def lines(draw) -> tuple[Rules, tuple[str, ...]]:
+def lines(draw) -> tuple[Rules, tuple[int, int] | None, tuple[str, ...]]:
     rules = draw(st.sampled_from(RULE_SETS))
-    state = State.public(rules)
+    points = st.sampled_from([0, rules.target - 1])
+    score = draw(st.none() | st.tuples(points, points))
+    state = State.public(rules, score)
     while not state.is_over and draw(st.integers(0, 9)) < 9:
-        state = state.apply(draw(st.sampled_from(state.legal_actions())))
-    return rules, state.line
+        state = state.follow([draw(st.sampled_from(state.legal_actions()))])
+    return rules, score, state.line
 
 
 @given(lines(), st.randoms(use_true_random=False))
 def test_line_round_trip(case, random):
-    rules, line = case
-    assert parse_line(rules, format_line(line)) == line
-    short = {"raise": ["r", "truc", "retruc", "RAISE"], "accept": ["y", "Y"], "refuse": ["n", "Refuse"]}
+    rules, score, line = case
+    start = State.public(rules, score)
+    assert parse_line(rules, format_line(line), start) == line
+    short = {
+        "raise": ["r", "truc", "retruc", "RAISE"],
+        **{action: ["y", "Y", action] for action in ("accept", "agree", "play")},
+        **{action: ["n", action.title()] for action in ("refuse", "decline")},
+    }
     words = [random.choice(short.get(action, [action, action.lower()])) for action in line]
-    assert parse_line(rules, random.choice([" ", ",", " , ", "\n"]).join(words)) == line
+    assert parse_line(rules, random.choice([" ", ",", " , ", "\n"]).join(words), start) == line
 
 
 # Scores

@@ -132,7 +132,7 @@ def test_load_and_its_string(rules, payoffs):
 @pytest.mark.parametrize(
     ("parameters", "error", "contained"),
     [
-        ("variant=nine", RulesError, "no rule set 'nine', known are le-truc"),
+        ("variant=nine", RulesError, "no rule set 'nine', known are "),
         ("ladder=1 x", RulesError, "ladder = '1 x' must be whole numbers"),
         ("ladder=2 1", RulesError, r"ladder = \[2, 1\] must rise"),
         ("copies=99", RulesError, "copies = 99 must be"),
@@ -158,10 +158,6 @@ def test_rule_sets_it_cannot_play():
         load(replace(MINI, name="odd", ranks=("A", "a=b", "3")))
     with pytest.raises(RulesError, match="tie = inf"):
         load(MINI, tie=float("inf"))
-    french = replace(MINI)
-    object.__setattr__(french, "fold", True)
-    with pytest.raises(RulesError, match="no fold = True"):
-        load(french)
 
 
 def test_without_openspiel_the_import_says_so(monkeypatch):
@@ -179,12 +175,12 @@ def test_it_stands_alone():
             elif isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
 
-    own = {"openspiel.py", "openspiel_parameters.py"}
+    own = {f"openspiel{part}.py" for part in ("", "_actions", "_observer", "_parameters")}
     allowed = {f"games.rules.{name}" for name in ("Rules", "RulesError", "preset", "preset_names", "shown")}
     for path in sorted((ROOT / "games").glob("*.py")):
         inside = {name for name in imports(path) if name.startswith(("games", "solver"))}
         if path.name in own:
-            assert {name for name in inside if not name.startswith("games.openspiel_parameters.")} <= allowed
+            assert {name for name in inside if not name.startswith("games.openspiel")} <= allowed
             assert "trick_winner" not in path.read_text(encoding="utf-8")
         else:
             assert not any(name.startswith("games.openspiel") for name in inside), path.name
@@ -432,11 +428,14 @@ def test_random_play_against_the_referee(rules, number):
 def test_the_longest_hand_and_the_highest_payoff(rules):
     """Exactly those that the referee can reach in any deal."""
 
+    def brief(state: State) -> State:
+        return replace(state, line=state.line[-1:])  # what else there was makes no difference
+
     @cache
     def reach(state: State) -> tuple[int, int]:
         if state.is_over:
             return 0, abs(state.returns[0])
-        ahead = [reach(replace(state.apply(action), line=())) for action in state.legal_actions()]
+        ahead = [reach(brief(state.apply(action))) for action in state.legal_actions()]
         return 1 + max(length for length, _ in ahead), max(most for _, most in ahead)
 
     table = hands(rules.n_ranks, rules.hand_size, rules.copies)

@@ -15,6 +15,7 @@ import pytest
 from games.rules import Rules
 from tests import oracle
 from tests.oracle import Game, InfoState, Kuhn, Policy, TrucHand
+from tests.oracle_variants import VariantHand
 
 EXACT = json.loads((Path(__file__).parent / "data" / "exact_cases.json").read_text(encoding="utf-8"))
 CASES = {case["name"]: case for case in EXACT["cases"]}
@@ -33,9 +34,8 @@ LE_TRUC = Rules(
 
 def case_rules(case: dict[str, Any]) -> Rules:
     """The rule set of an exact case, with ranks A, 2, 3, ..."""
-    given = dict(case["rules"])
-    ranks = tuple("A2345678"[: given.pop("n")])
-    return Rules(name=case["name"], ranks=ranks, **{**given, "ladder": tuple(given["ladder"])})
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in case["rules"].items()}
+    return Rules(name=case["name"], ranks=tuple("A2345678"[: given.pop("n")]), **given)
 
 
 @cache
@@ -75,6 +75,8 @@ def value_below(game: Game, policy: Policy, h: Any) -> float:
     """Player 0's expected utility from `h` on, by recursion over histories."""
     if game.player(h) == oracle.OVER:
         return game.utility(h)
+    if game.player(h) == oracle.CHANCE:
+        return sum(p * value_below(game, policy, c) for c, p in game.outcomes(h))
     probabilities = policy[game.info_state(h)]
     return sum(
         float(p) * value_below(game, policy, game.child(h, a))
@@ -88,7 +90,10 @@ def regrets_by_definition(game: Game, policy: Policy, player: int) -> dict[InfoS
 
     def walk(h: Any, reach: float) -> None:
         who = game.player(h)
-        if who == oracle.OVER:
+        if who == oracle.CHANCE:
+            for c, p in game.outcomes(h):
+                walk(c, reach * p)
+        if who < 0:
             return
         children = [game.child(h, a) for a in game.actions(h)]
         probabilities = policy[game.info_state(h)]
@@ -105,7 +110,12 @@ def regrets_by_definition(game: Game, policy: Policy, player: int) -> dict[InfoS
     return regrets
 
 
-@pytest.mark.parametrize("game", [Kuhn(), case_game("c3x2_L12"), Matrix()], ids=["kuhn", "truc", "matrix"])
+REDEAL = VariantHand(Rules("redeal", ("2", "3"), "linear", 2, 1, (1, 2), "nobody", redeal=True))  # chance in mid-game
+
+
+@pytest.mark.parametrize(
+    "game", [Kuhn(), case_game("c3x2_L12"), Matrix(), REDEAL], ids=["kuhn", "truc", "matrix", "redeal"]
+)
 def test_sweeps_agree_with_the_plain_definitions(game: Game) -> None:
     policy = oracle.random_policy(game, np.random.default_rng(5))
     value = sum(p * value_below(game, policy, h) for h, p in game.roots())

@@ -197,7 +197,10 @@ def test_interrupted_before_anything(number: signal.Signals) -> None:
         assert process.stdout.read(1) == "."
         time.sleep(delay + 0.02)
         process.send_signal(number)
-        output, errors = process.communicate(timeout=60)
+        try:
+            output, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
         assert (process.returncode, output) == (130, ""), errors
         last = errors.splitlines()[-1]
         written = Path("le-truc.checkpoint").exists()

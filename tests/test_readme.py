@@ -70,6 +70,8 @@ SCRIPTS: dict[str, list[str]] = {
     "python scripts/reproduce.py": ["--variant", "tiny", "--accuracy", "1e-3", "--results", "{tmp}"],
     "python scripts/reproduce.py --check": ["--variant", "tiny", "--results", "{tmp}", "--check"],
     "python scripts/insights.py": ["--folder", "{tmp}/insights"],
+    "python scripts/match_results.py": ["{tmp}/solved", "--folder", "{tmp}/match"],
+    "python scripts/match_plan.py": ["{tmp}/solved", "--folder", "{tmp}/match"],
     "python scripts/bench.py": ["--variant", "tiny", "--accuracy", "1e-2", "--rounds", "2"],
     "python scripts/peers.py": ["--quick", "--folder", "{tmp}/openspiel"],
     "python scripts/algorithm_study.py": ["--variant", "tiny", "--iterations", "20", "--out", "{tmp}/study"],
@@ -120,7 +122,9 @@ def test_command(command: str, folder: Path) -> None:
     assert done.stdout
 
 
-def test_scripts(tmp_path: Path) -> None:
+def test_scripts(tmp_path: Path, folder: Path) -> None:
+    solve = [*TRUC, "match", "solve", "--rules", "short.toml", "--accuracy", "1e-3", "-o", str(tmp_path / "solved")]
+    assert run(solve, folder).returncode == 0
     for command, options in SCRIPTS.items():
         script = command.split()[1]
         done = run([sys.executable, str(ROOT / script), *(o.format(tmp=tmp_path) for o in options)], ROOT)

@@ -99,21 +99,17 @@ REFUSED = [
     ("raise_when", (), "must contain"),
     ("raise_when", "before", "must be"),
     ("raise_when", ("after",), 'must contain "before"'),
-    ("raise_when", ("before", "after"), "not supported yet"),
+    ("raise_when", ["before"], "must be"),
+    ("raise_when", ("after", "before"), "in this order"),
     ("raise_when", ("before", "before"), "must be"),
     ("raise_when", ("before", "never"), "'never'"),
     ("raise_when", ("before", 1), "must be"),
-    ("remainder", True, "not supported yet"),
     ("remainder", 0, "0 must be true or false"),
-    ("remainder_refused", "match", "not supported yet"),
     ("remainder_refused", "all", "'all' must be stake or match"),
-    ("fold", True, "not supported yet"),
+    ("remainder_refused", None, "None must be"),
     ("fold", "no", "'no' must be true or false"),
-    ("redeal", True, "not supported yet"),
     ("redeal", None, "None must be true or false"),
-    ("decision_before_target", True, "not supported yet"),
     ("decision_before_target", 1, "1 must be true or false"),
-    ("one_card", True, "not supported yet"),
     ("one_card", 1, "1 must be true or false"),
 ]
 
@@ -136,6 +132,21 @@ def test_deck_must_hold_two_hands():
     assert changed(ranks=("A", "2", "3"), copies=2).n_cards == 6
     with pytest.raises(RulesError, match=r"hand_size = 3 needs a deck of at least 6 cards .* 3 ranks with copies = 1"):
         changed(ranks=("A", "2", "3"), copies=1)
+
+
+def test_a_redeal_needs_four_hands():
+    """The cards set aside are not dealt again."""
+    assert changed(redeal=True, ranks=("A", "2", "3")).n_cards == 12
+    assert changed(redeal=True, ranks=("A", "2", "3"), copies=2, hand_size=1).redeal
+    with pytest.raises(RulesError, match=r"hand_size = 3 needs a deck of at least 12 cards .*redeal = true.* make 9\."):
+        changed(redeal=True, ranks=("A", "2", "3"), copies=3)
+
+
+@pytest.mark.parametrize("field", ["decision_before_target", "one_card"])
+def test_a_redeal_excludes_other_openings(field):
+    with pytest.raises(RulesError) as error:
+        changed(redeal=True, **{field: True})
+    assert str(error.value) == f"redeal = true cannot go together with {field} = true."
 
 
 @pytest.mark.parametrize("word", sorted(RESERVED_WORDS))
@@ -173,8 +184,53 @@ def test_le_truc_preset():
     assert preset("le-truc").n_cards == 32
 
 
+def test_french_presets():
+    """7, 8, A, K, Q, J, 10, 9 from best to worst; nobody or the leader scores when all are tied."""
+    french = preset("french")
+    assert french == Rules(
+        name="french",
+        ranks=("9", "10", "J", "Q", "K", "A", "8", "7"),
+        order="linear",
+        copies=4,
+        hand_size=3,
+        ladder=(1, 2, 4, 6, 8, 10, 12),
+        all_tied="nobody",
+        target=12,
+        remainder=True,
+        remainder_refused="stake",
+        fold=True,
+        redeal=True,
+    )
+    assert french.n_cards == 32
+    assert preset("french-leader-ties") == dataclasses.replace(french, name="french-leader-ties", all_tied="leader")
+
+
+def test_catalan_preset():
+    """3, 2, 1, 12, 11, 10, 7, 6, 5, 4 from best to worst; one, two or three points; the non-dealer wins three draws."""
+    assert preset("catalan") == Rules(
+        name="catalan",
+        ranks=("4", "5", "6", "7", "10", "11", "12", "1", "2", "3"),
+        order="linear",
+        copies=4,
+        hand_size=3,
+        ladder=(1, 2, 3),
+        all_tied="leader",
+        target=12,
+        raise_when=("before", "after"),
+        decision_before_target=True,
+        one_card=True,
+    )
+    assert preset("catalan").n_cards == 40
+
+
+def test_which_rules_need_a_score():
+    needs = {name for name in preset_names() if preset(name).needs_score}
+    assert needs == {"catalan", "french", "french-leader-ties"}
+
+
 def test_presets_load_under_their_file_names():
-    assert {"le-truc", "mini", "tiny", "two-card"} <= set(preset_names())
+    names = {"catalan", "french", "french-leader-ties", "le-truc", "mini", "tiny", "two-card"}
+    assert names == set(preset_names())
     for name in preset_names():
         assert preset(name).name == name
     assert len({preset(name).hash for name in preset_names()}) == len(preset_names())
@@ -182,7 +238,7 @@ def test_presets_load_under_their_file_names():
 
 @pytest.mark.parametrize("name", ["", "Mini", "../presets/mini", "mini.toml", "x" * 5000])
 def test_unknown_preset(name):
-    with pytest.raises(RulesError, match=r"there is no rule set .* known are le-truc, mini") as error:
+    with pytest.raises(RulesError, match=r"there is no rule set .* known are catalan, .*le-truc, mini") as error:
         preset(name)
     assert len(str(error.value)) < 300
 
@@ -209,9 +265,19 @@ LABELS = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters
     copies=st.integers(2, 12),
     ladder=st.lists(st.integers(1, 1000), min_size=1, max_size=16, unique=True).map(sorted),
     order=st.sampled_from(["linear", "circular"]),
+    others=st.fixed_dictionaries(
+        {
+            "raise_when": st.sampled_from([("before",), ("before", "after")]),
+            "remainder": st.booleans(),
+            "remainder_refused": st.sampled_from(["stake", "match"]),
+            "fold": st.booleans(),
+            "one_card": st.booleans(),
+            "decision_before_target": st.booleans(),
+        }
+    ),
 )
-def test_toml_round_trip_of_any_rules(ranks, copies, ladder, order):
-    rules = changed(ranks=tuple(ranks), copies=copies, ladder=tuple(ladder), order=order)
+def test_toml_round_trip_of_any_rules(ranks, copies, ladder, order, others):
+    rules = changed(ranks=tuple(ranks), copies=copies, ladder=tuple(ladder), order=order, **others)
     again = Rules.from_toml(rules.to_toml(), "again")
     assert again == rules
     assert again.hash == rules.hash
@@ -277,9 +343,21 @@ def test_unreadable_rule_files(tmp_path):
 # The hash
 
 
-def test_hash_is_fixed():
-    """Strategy files are tied to it: whoever changes this number makes all of them unreadable."""
-    assert preset("le-truc").hash == "00a094818b73b9b40e5f31715269d76096ae89aab8c819a89692849706b85156"
+@pytest.mark.parametrize(
+    ("name", "fixed"),
+    [
+        ("le-truc", "00a094818b73b9b40e5f31715269d76096ae89aab8c819a89692849706b85156"),
+        ("mini", "716b37ef2360050e20257f726b9f6720f32850b3d120c69cdc723d66e4b7ace9"),
+        ("tiny", "edfc63870712bb5d90a42e517a6f5c050c97dad6ec80ac85d8c1c3d9b2bbe164"),
+        ("two-card", "0f29d02f7c56437c2a21f33727a572bc24795ad18c40dab2c8e7457c8bef7cf4"),
+        ("french", "20c837953d68cafba6df0264f93d7a3404168945366a80ecb98024e889fe9959"),
+        ("french-leader-ties", "6ebfaf6aedec296a9aea68dccd1e6a10c318f83735a027dc5bb71acf6c333f83"),
+        ("catalan", "158797abdb0442a2bc4ab460257f5c77fec8c30f73ab3968f9a27428e3398f0a"),
+    ],
+)
+def test_hash_is_fixed(name, fixed):
+    """Strategy files are tied to it: whoever changes these numbers makes all of them unreadable."""
+    assert preset(name).hash == fixed
 
 
 def test_hash_depends_on_all_but_the_name():
@@ -292,6 +370,13 @@ def test_hash_depends_on_all_but_the_name():
         changed(ladder=(1, 2)),
         changed(all_tied="leader"),
         changed(target=11),
+        changed(raise_when=("before", "after")),
+        changed(remainder=True),
+        changed(remainder_refused="match"),
+        changed(fold=True),
+        changed(redeal=True),
+        changed(decision_before_target=True),
+        changed(one_card=True),
     ]
     assert len({MINI.hash, *(rules.hash for rules in others)}) == len(others) + 1
 
@@ -380,6 +465,8 @@ def test_hand_winner_with_fewer_cards():
     assert [hand_winner(two, (T, result)) for result in (W, L, T)] == [0, 1, NOBODY]
     assert [hand_winner(one, (result,)) for result in (W, L, T)] == [0, 1, NOBODY]
     assert hand_winner(one, ()) is None
+    three = preset("le-truc")  # in which a single hand has one card
+    assert [hand_winner(three, (result,), hand_size=1) for result in (W, L, T)] == [0, 1, NOBODY]
 
 
 @pytest.mark.parametrize("results", [(W, W, W, W), (2,), ("W",)])

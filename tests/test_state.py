@@ -341,55 +341,117 @@ def test_counts_of_small_decks(name):
 
 
 @st.composite
-def random_hands(draw) -> tuple[State, list[str]]:
-    """The start of a deal of some rule set, and a line of it that may stop anywhere."""
-    rules = dataclasses.replace(
-        preset(draw(st.sampled_from(preset_names()))),
-        order=draw(st.sampled_from(["linear", "circular"])),
-        all_tied=draw(st.sampled_from(["nobody", "leader", "dealer"])),
-    )
-    deck = [rank for rank in range(rules.n_ranks) for _ in range(rules.copies)]
-    shuffled = draw(st.permutations(deck))
-    size = rules.hand_size
-    start = state = State.deal(rules, shuffled[:size], shuffled[size : 2 * size])
+def any_rules(draw) -> Rules:
+    """A preset with some of the rules of others, whatever goes together."""
+    flags = ("remainder", "fold", "redeal", "decision_before_target", "one_card")
+    base = preset(draw(st.sampled_from(preset_names())))
+    fields = {
+        "order": draw(st.sampled_from(["linear", "circular"])),
+        "all_tied": draw(st.sampled_from(["nobody", "leader", "dealer"])),
+        "raise_when": draw(st.sampled_from([("before",), ("before", "after")])),
+        "remainder_refused": draw(st.sampled_from(["stake", "match"])),
+        **{flag: draw(st.booleans()) for flag in flags},
+    }
+    if base.n_cards < 4 * base.hand_size or fields["decision_before_target"] or fields["one_card"]:
+        fields["redeal"] = False
+    return draw(st.sampled_from([base, dataclasses.replace(base, **fields)]))
+
+
+@st.composite
+def random_hands(draw) -> tuple[State, list[tuple], list[str]]:
+    """The beginning of a hand of some rule set, the hands to be dealt, and a line of it that may stop anywhere."""
+    rules = draw(any_rules())
+    points = st.sampled_from([0, rules.target - 2, rules.target - 1])
+    start = state = State.begin(rules, draw(st.none() | st.tuples(points, points)))
+    deck = draw(st.permutations([rank for rank in range(rules.n_ranks) for _ in range(rules.copies)]))
+    deals: list[tuple] = []
     line: list[str] = []
     while not state.is_over and draw(st.integers(0, 9)) < 9:
-        # Refusals end most hands at once, so they are drawn less often.
-        line.append(
-            draw(st.sampled_from([*state.legal_actions(), *(a for a in state.legal_actions() if a != "refuse")]))
-        )
+        if state.phase == "deal":
+            size = state.hand_size
+            deals.append((tuple(sorted(deck[:size])), tuple(sorted(deck[size : 2 * size]))))
+            deck = deck[2 * size :]
+            state = state.give(*deals[-1])
+        legal = state.legal_actions()
+        # These end most hands at once, so they are drawn less often.
+        longer = [action for action in legal if action not in ("refuse", "fold", "decline")]
+        line.append(draw(st.sampled_from([*legal, *longer, *longer])))
         state = state.apply(line[-1])
-    return start, line
+    return start, deals, line
+
+
+PUBLIC = {field.name for field in dataclasses.fields(State)} - {"dealt", "held", "set_aside"}
 
 
 @given(random_hands())
 def test_random_play(hand):
-    start, line = hand
-    rules = start.rules
-    views = [State.public(rules), State.seen_by(rules, 0, start.dealt[0]), State.seen_by(rules, 1, start.dealt[1])]
-    state = start
+    start, deals, line = hand
+    rules, dealing = start.rules, iter(deals)
+    state, views = start, [start, start, start]  # all cards; seen by the public, by seat 0 and by seat 1
+
+    def dealt() -> tuple[State, list[State]]:
+        leader, dealer = next(dealing)
+        seen = [(None, None), (leader, None), (None, dealer)]
+        return state.give(leader, dealer), [view.give(*hands) for view, hands in zip(views, seen, strict=True)]
+
     for action in line:
+        if state.phase == "deal":
+            state, views = dealt()
         actor, legal = state.to_play, state.legal_actions()
+        assert actor in (0, 1)
         assert len(set(legal)) == len(legal) >= 1
         before = state
         state = state.apply(action)
-        assert (state.stake, state.level) >= (before.stake, before.level)
+        assert state.level >= before.level
+        assert state.stake >= before.stake or action == "decline"
         # The card order, who plays and what a hand allows do not depend on what is seen of the hands.
         for view in views:
             assert set(legal) <= set(view.legal_actions())
         assert views[1 + actor].legal_actions() == legal
         views = [view.apply(action) for view in views]
         for view in views:
-            same = ("played", "results", "trick_leader", "level", "last_raiser", "phase", "winner", "line", "to_play")
-            assert all(getattr(view, field) == getattr(state, field) for field in same)
+            assert all(getattr(view, field) == getattr(state, field) for field in PUBLIC)
+            assert (view.to_play, view.offer, view.stake) == (state.to_play, state.offer, state.stake)
         for seat in (0, 1):
+            if state.held[seat] is None:
+                continue
             on_table = [rank for owner, rank in state.played if owner == seat]
-            assert sorted([*state.held[seat], *on_table]) == list(start.dealt[seat])
+            assert sorted([*state.held[seat], *on_table]) == list(state.dealt[seat])
             assert all(views[2 - seat].unseen(seat)[rank] > 0 for rank in state.held[seat])
+            assert all(view.unseen(seat)[rank] > 0 for view in (state, views[0]) for rank in state.held[seat])
+            assert views[1 + seat].set_aside[seat] == state.set_aside[seat]
     assert state.line == tuple(line)
-    assert len(line) <= 18
-    assert state.is_over == (state.winner is not None) == (state.legal_actions() == ())
+    assert state.is_over == (state.winner is not None)
+    assert (state.legal_actions() == ()) == (state.is_over or state.phase == "deal") == (state.to_play == NOBODY)
     if state.is_over:
         assert state.returns[0] + state.returns[1] == 0
         assert abs(state.returns[0]) in (0, state.stake)
+        assert state.is_for_match or state.stake in (*rules.ladder, 1)
+    if state.phase != "deal":  # a line is followed with its deals at once
+        assert start.follow(line, deals) == state
     assert dataclasses.replace(start) == start  # nothing above has changed the state it began with
+
+
+@given(random_hands())
+def test_what_a_rule_set_allows(hand):
+    """Every action there is belongs to a field of the rule set that has it, at a score if it is about the match."""
+    start, deals, line = hand
+    rules, at_score = start.rules, start.score is not None
+    state, rest = start.follow((), iter(deals)), iter(deals[1:] if start.phase == "deal" else deals)
+    raisers: list[int] = []
+    for action in line:
+        legal, seat = state.legal_actions(), state.to_play
+        assert not {"fold"} & set(legal) or rules.fold
+        assert ("remainder" in legal) == ("raise" in legal and rules.remainder and at_score)
+        assert "pass" not in legal or "after" in rules.raise_when
+        assert not {"propose", "agree"} & set(legal) or rules.redeal
+        assert not {"cut", "one"} & set(legal) or (rules.one_card and rules.target - 1 not in (start.score or ()))
+        assert "play" not in legal or (rules.decision_before_target and at_score)
+        # Nobody raises twice running, and nothing follows the match.
+        assert "raise" not in legal or raisers[-1:] != [seat]
+        assert not ("raise" in legal and state.is_for_match)
+        raisers += [seat] if action in ("raise", "remainder") else []
+        state = state.follow([action], rest)
+    if not any(getattr(rules, field) for field in ("redeal", "decision_before_target", "one_card", "remainder")):
+        assert len([action for action in line if action != "pass"]) <= 18
+    assert line.count("propose") <= 1

@@ -87,13 +87,15 @@ def solve(
         raise click.UsageError("--workers and --ray exclude each other, give one of them")
     folder = _default(game) if output is None else output
 
-    from solver.files import locked
+    from solver.files import locked, remove_leftovers
     from solver.match import AccuracyError
-    from solver.match_run import TABLE, solve_match
+    from solver.match_run import TABLE, WorkerError, solve_match
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         ctx.with_resource(locked(folder / TABLE))
+        for file in (folder / TABLE, *folder.glob("*.safetensors")):
+            remove_leftovers(file)
     except BlockingIOError as error:
         raise Failure(f"another run is solving {folder}, wait for its end or choose another -o", USAGE) from error
     except OSError as error:
@@ -106,6 +108,8 @@ def solve(
             done = store.complete or solve_match(store, _workers(workers, ray), lambda: bool(stopped), told)
         except AccuracyError as error:
             raise Failure(str(error), NOT_REACHED) from error
+        except (ArithmeticError, WorkerError) as error:
+            raise Failure(f"{error}; {folder} keeps what is solved") from error
         except OSError as error:
             raise Failure(f"{error.filename or folder} cannot be written: {error.strerror or error}") from error
     if not done:
@@ -249,7 +253,7 @@ def _workers(count: int | None, ray: str | None) -> Workers:
         return RayWorkers(ray)
     except ModuleNotFoundError as error:
         raise click.UsageError('Ray is not installed: pip install "le-truc[cluster]"') from error
-    except (ConnectionError, ValueError) as error:
+    except (ConnectionError, RuntimeError, ValueError) as error:
         raise click.UsageError(f"no Ray cluster answers at {ray!r}: {error}") from error
 
 
