@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from games.rules import Rules
 from solver.cfr import PROBABILITY, Payoffs
+from solver.essential import essential
 
 Score = tuple[int, int]
 
@@ -58,14 +59,14 @@ def pair_of(score: Score) -> tuple[Score, ...]:
 
 
 def hand_rules(rules: Rules, score: Score) -> Rules:
-    """The rules of a hand at a score, without the stakes that can change nothing.
+    """The rules of a hand at a score, without what changes no value (see `solver.essential`), stakes among them.
 
     From the first stake on that wins the match for either side, all are equal in payoff: a raise beyond it is to be
     accepted (refusing loses the match), and then changes nothing.  So leaving such raises out is exact.
     """
     needed = rules.target - min(score)
     enough = next((n for n, stake in enumerate(rules.ladder, 1) if stake >= needed), len(rules.ladder))
-    return replace(rules, ladder=rules.ladder[:enough])
+    return replace(essential(rules, in_match=True), ladder=rules.ladder[:enough])
 
 
 def successors(rules: Rules, score: Score) -> set[Score]:

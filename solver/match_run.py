@@ -295,8 +295,10 @@ def solve_match(
 ) -> bool:
     """Solve the scores that a store does not have yet; returns whether it is complete, False if `stop` said so.
 
-    A pair of scores is begun as soon as all that can follow it is known.  Raises OSError, `AccuracyError`, `WorkerError`, and ArithmeticError
-    for a match that has no value: nobody can ever win a hand.
+    A pair of scores is begun as soon as all that can follow it is known.
+
+    Raises OSError, `AccuracyError`, `WorkerError`, and ArithmeticError for a match that has no value, since nobody can
+    ever win a hand.
     """
     left = {pair_of(score)[0] for score in scores(store.rules) if score not in store.entries}
     running: dict[Any, Score] = {}

@@ -15,6 +15,7 @@ from games.notation import format_score
 from games.rules import Rules, shown
 from solver.cfr import Payoffs, Solver
 from solver.equity import Score, Worth, hand_rules, payoffs, scores
+from solver.essential import essential
 from solver.lift import lifted
 from solver.match_run import TABLE, Store, open_store
 from solver.paths import cache_folder, shipped_table
@@ -144,4 +145,4 @@ def strategy_at(
 
 
 def _lifted(loaded: tuple[Strategy, Header], rules: Rules) -> tuple[Strategy, Header]:
-    return lifted(loaded[0], rules), loaded[1]
+    return lifted(loaded[0], essential(rules, in_match=True)), loaded[1]

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from games.cards import counts, hands
-from games.rules import ACCEPT, RAISE, REFUSE, Rules, hand_winner
+from games.rules import ACCEPT, FOLD, PASS, RAISE, REFUSE, REMAINDER, Rules, hand_winner
 from solver.kernels import (
     CARDS,
     DECISION,
@@ -36,7 +36,6 @@ from solver.kernels import (
 )
 
 Ints = npt.NDArray[np.int64]
-FOLD, PASS, REMAINDER = "fold", "pass", "remainder"
 NOBODY = 2  # "winner" of a hand that nobody wins; sides are 0 and 1
 MAX_ROWS = 2**27  # 8 GiB of float32 regrets, averages the same again
 BLOCK = np.dtype(

@@ -33,8 +33,8 @@ SHORT: dict[str, tuple[list[str], tuple[int, ...]]] = {
     'truc table --line "5" --holding "8 8" --csv': (["table", "--line", "5", "--holding", "8 8", "--csv"], (0,)),
     "truc match table": (["match", "table"], (0,)),
     "truc match takepoint --score 9-7": (["match", "takepoint", "--score", "9-7"], (0,)),
-    'truc advise "8 3 2" --line "7 raise" --score 11-9': (
-        ["advise", "8 3 2", "--line", "7 raise", "--score", "11-9"],
+    'truc advise "8 3" --line "7 raise" --score 11-9': (
+        ["advise", "8 3", "--line", "7 raise", "--score", "11-9"],
         (0,),
     ),
     "truc match solve --accuracy 1e-4": (

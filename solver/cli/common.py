@@ -12,6 +12,7 @@ import click
 from games.notation import NotationError, describe_score, format_score, parse_score
 from games.rules import Rules, RulesError, load_rules, preset, preset_names
 from solver.cli.errors import BAD_FILE, Failure
+from solver.essential import essential, left_out
 from solver.paths import shipped_strategy, usable_threads
 
 if TYPE_CHECKING:
@@ -59,11 +60,11 @@ def rules_of(variant: str | None, file: Path | None) -> Rules:
 
 def tree_of(rules: Rules) -> Tree:
     """The public tree.  Raises click.UsageError if it is too large."""
-    from solver.tree import Tree, TreeTooLargeError
+    from solver.tree import Tree, TreeTooLargeError, UnsupportedRulesError
 
     try:
         return Tree(rules)
-    except TreeTooLargeError as error:
+    except (TreeTooLargeError, UnsupportedRulesError) as error:
         raise click.UsageError(str(error)) from error
 
 
@@ -101,14 +102,14 @@ def stored_strategy(
     if score is not None and header.score != score:
         what = "in points" if header.score is None else f"at {header.score}"
         raise click.UsageError(f"{file} is for a hand {what}, but --score says {score!r}")
-    if wanted is None or wanted.hash == stored.hash:
+    if wanted is None or essential(wanted).hash == stored.hash:
         return strategy, header
     if header.score is not None:  # of a hand without the stakes that change nothing at its score
         from solver.equity import hand_rules
         from solver.lift import lifted
 
         if hand_rules(wanted, parsed_score(wanted, header.score)).hash == stored.hash:
-            return lifted(strategy, wanted), header
+            return lifted(strategy, essential(wanted, in_match=True)), header
     raise click.UsageError(f"{file} is for the rules {stored.name!r}, but the options say {wanted.name!r}")
 
 
@@ -140,7 +141,9 @@ def _at_score(rules: Rules, text: str) -> tuple[Strategy, Header]:
 def in_words(rules: Rules, score: str | None) -> str:
     """What a hand is played for."""
     if score is None:
-        return "one hand, in points (at no particular score of a match)"
+        missing = [f"{name}, since {why}" for name, why in left_out(rules).items()]
+        more = f"; left out: {'; '.join(missing)}" if missing else ""
+        return f"one hand, in points (at no particular score of a match){more}"
     return f"one hand at {score}: {describe_score(rules, parsed_score(rules, score))}"
 
 

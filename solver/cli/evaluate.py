@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from solver.cli.common import game_options, json_option, numbers, rules_of, stored_strategy, tree_of
+from solver.essential import essential
 from solver.paths import usable_threads
 
 if TYPE_CHECKING:
@@ -49,4 +50,4 @@ def command(file: Path | None, uniform: bool, variant: str | None, rules: Path |
 def _uniform(variant: str | None, rules: Path | None) -> tuple[Strategy, None]:
     from solver.strategy import Strategy
 
-    return Strategy.uniform(tree_of(rules_of(variant, rules))), None
+    return Strategy.uniform(tree_of(essential(rules_of(variant, rules)))), None

@@ -29,6 +29,7 @@ from solver.cli.common import (
     tree_of,
 )
 from solver.cli.errors import BAD_FILE, FAILURE, INTERRUPTED, NOT_REACHED, USAGE, Failure
+from solver.essential import essential
 from solver.paths import usable_threads
 from solver.signals import interrupted
 
@@ -177,7 +178,7 @@ def command(
 def _hand(rules: Rules, score: str | None) -> tuple[Rules, Payoffs | None]:
     """The rules and payoffs of the hand at a score; None for points.  Raises click.UsageError, Failure."""
     if score is None:
-        return rules, None
+        return essential(rules), None
 
     from solver.equity import hand_rules
     from solver.scores import NoTableError, equity, hand_payoffs

@@ -9,6 +9,7 @@ import click
 
 from games.rules import Rules, preset, preset_names
 from solver.cli.common import DEFAULT_VARIANT, json_option
+from solver.essential import left_out
 from solver.paths import shipped_strategy
 
 
@@ -23,7 +24,16 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json({"variants": [_document(each) for each in rules], "exact": EXACT, "left_out": LEFT_OUT})
         return
-    columns = ["variant", "cards, weakest first", "order", "hand", "stakes", "all tricks tied", "strategy"]
+    columns = [
+        "variant",
+        "cards, weakest first",
+        "order",
+        "hand",
+        "stakes",
+        "all tricks tied",
+        "more rules",
+        "strategy",
+    ]
     if page_width() < MIN_PAGE:
         for each in rules:
             print_facts(list(zip(columns, _row(each), strict=True)))
@@ -33,11 +43,21 @@ def command(as_json: bool) -> None:
         click.echo()
     click.echo("circular: the first rank beats the last one and loses to all others")
     click.echo(f"exact: {EXACT}\nleft out: {LEFT_OUT}")
+    for each in rules:
+        for name, why in left_out(each).items():
+            click.echo(f"left out of a hand of {each.name}: {name}, since {why}")
 
 
 MIN_PAGE = 80  # columns; on fewer the table would break its words
 EXACT = "one hand of two players, every card and every raise; values are bounded by exact best responses"
-LEFT_OUT = "the match (a hand is worth its points, whatever the score); games for four players"
+LEFT_OUT = "games for four players"
+OTHER_RULES = {
+    "remainder": "remainder",
+    "fold": "fold",
+    "redeal": "redeal",
+    "decision_before_target": "decision before the target",
+    "one_card": "one-card hand",
+}
 
 
 def _document(rules: Rules) -> dict[str, Any]:
@@ -48,8 +68,14 @@ def _document(rules: Rules) -> dict[str, Any]:
         **fields,
         "hash": rules.hash,
         "differs_in": [key for key, value in fields.items() if key != "name" and value != default[key]],
+        "left_out": left_out(rules),
         "strategy": None if file is None else str(file),
     }
+
+
+def _more(rules: Rules) -> list[str]:
+    after = ["raise after the card"] if "after" in rules.raise_when else []
+    return after + [name for field, name in OTHER_RULES.items() if getattr(rules, field)]
 
 
 def _row(rules: Rules) -> list[str]:
@@ -61,5 +87,6 @@ def _row(rules: Rules) -> list[str]:
         str(rules.hand_size),
         " ".join(map(str, rules.ladder)),
         winner,
+        ", ".join(_more(rules)) or "none",
         "none yet" if shipped_strategy(rules.name) is None else "included",
     ]
