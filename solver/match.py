@@ -7,7 +7,6 @@ responder's continuation being his own best response too, so errors are not adde
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -69,10 +68,10 @@ class Hand:
 def limit(rules: Rules, score: Score) -> float:
     """The share of a match's exploitability that a score may have (of the match from there on), 1 at 0-0.
 
-    A hand late in the match decides more, and what its strategies lose is in proportion to that: so the last points
-    get more than those before.  The formula decides about nothing but where the effort goes.
+    In proportion to the points still missing: then every hand of a match may lose about as much.  The formula decides
+    about nothing but where the effort goes.
     """
-    return math.sqrt((2 * rules.target - sum(score)) / (2 * rules.target))
+    return (2 * rules.target - sum(score)) / (2 * rules.target)
 
 
 def solve_pair(
