@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from typing import cast
 
@@ -22,6 +23,7 @@ from games.cards import counts, hands
 from games.openspiel import ACCEPT, FIRST_RANK, PLAYERS, RAISE, REFUSE, WORDS, TrucGame, TrucState, load
 from games.rules import Rules, shown
 from solver.cfr import Floats, Payoffs
+from solver.essential import left_out
 from solver.kernels import LANES, LAST_TRICK
 from solver.strategy import Decision, LineError, Position, Strategy, actions, child, root, rows_at
 from solver.tree import Tree
@@ -48,6 +50,9 @@ class _Names:
     """One rule set's words and OpenSpiel's numbers for them, and the order of holdings in the tree."""
 
     def __init__(self, rules: Rules) -> None:
+        """Raises ExchangeError for rules with other actions than raises before the card."""
+        if left_out(rules, in_match=True) or rules.remainder or rules.decision_before_target:
+            raise ExchangeError(f"the rules {rules.name!r} have actions (fold, for example) that are not exchanged yet")
         self.rules = rules
         self.action = dict(zip(WORDS, (RAISE, ACCEPT, REFUSE), strict=True))
         self.action |= {rank: FIRST_RANK + i for i, rank in enumerate(rules.ranks)}
@@ -108,8 +113,8 @@ class OpenSpielPolicy(policies.Policy):  # type: ignore[misc]  # OpenSpiel is un
 
 
 def _known(rules: Rules) -> tuple[object, ...]:
-    """What OpenSpiel's game knows of a rule set."""
-    return rules.ranks, rules.order, rules.copies, rules.hand_size, rules.ladder, rules.all_tied
+    """What makes a hand of a rule set."""
+    return tuple(value for key, value in asdict(rules).items() if key not in ("name", "target"))
 
 
 def tabular(

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from games.rules import Rules, RulesError, preset
+from games.rules import Rules, preset
 from games.state import State
 from solver.cfr import Payoffs, Solver
 from solver.strategy import Strategy, child, ending, find
@@ -167,8 +167,9 @@ def test_policies_of_another_game_are_refused(table: dict[str, list[tuple[int, f
 def test_rules_must_be_the_games() -> None:
     with pytest.raises(ExchangeError, match="other rules"):
         OpenSpielPolicy(both("tiny").solved, load_game(preset("mini")))
-    with pytest.raises(RulesError):
-        load_game(replace(preset("mini"), fold=True))
+    folding = replace(preset("tiny"), fold=True)
+    with pytest.raises(ExchangeError, match="fold"):
+        OpenSpielPolicy(Strategy.uniform(Tree(folding)), load_game(folding))
 
 
 def test_any_policy_can_be_read() -> None:
