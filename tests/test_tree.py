@@ -287,7 +287,19 @@ def test_the_full_tree_of_le_truc() -> None:
 ROOT = Path(__file__).parents[1]
 LAYERS = (
     *("paths", "kernels", "tree", "parts", "cfr", "best_response", "strategy", "files", "storage", "solve"),
-    *("essential", "subgame", "last_trick", "explain", "advise", "equity", "lift", "match", "match_run", "scores"),
+    *(
+        "essential",
+        "subgame",
+        "last_trick",
+        "explain",
+        "advise",
+        "equity",
+        "lift",
+        "match",
+        "match_run",
+        "book",
+        "scores",
+    ),
 )  # each may import those before it
 
 
