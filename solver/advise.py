@@ -44,7 +44,7 @@ TOLERANCE = 1e-3  # of the stake: what an answer may be off
 LEFT = 2e-5  # a side that plays its part of the line less often has left the path: storing rounds by as much
 PLAYED = 1e-3  # an action less probable than that is not what the answer plays
 MOST_BYTES, MOST_ANSWERS = 2**29, 1024  # that are remembered of subgames, and how many answers (at most 0.2 MB each)
-LEVELS = 8  # attempts to solve a subgame, each to a quarter of the error
+LEVELS = 5  # attempts to solve a subgame, each to a quarter of the error
 
 ON_PATH, SOLVED, I_LEFT, OPPONENT_LEFT, BOTH_LEFT = CASES = (
     "on the path", "solved here", "I left", "the opponent left", "both left",
@@ -214,7 +214,7 @@ class Adviser:
                 accuracy = node.game.values(node.strategy).accuracy
                 node.game.put(node.strategy, node.table)
             accuracy = max(accuracy, float(loss[table > PLAYED].max()))
-            if accuracy <= tolerance:
+            if accuracy <= tolerance or level == LEVELS:
                 break
             node = self._node(line, node.left, level)
             answer = self._answer(line, node)

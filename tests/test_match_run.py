@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from solver.match_run import (
     LocalWorkers,
     Solved,
     Store,
+    WorkerError,
     open_store,
     solve_match,
     task,
@@ -219,7 +219,7 @@ def test_workers_that_always_die_are_given_up(tmp_path: Path) -> None:
         kill(children)
         deaths.update(child.pid for child in children)
 
-    with pytest.raises(BrokenProcessPool):
+    with pytest.raises(WorkerError, match="died"):
         solve_match(begin(tmp_path / "m"), LocalWorkers(1), progress=progress)
     assert len(deaths) >= RETRIES
     assert open_store(tmp_path / "m").entries == {}

@@ -50,10 +50,11 @@ def test_what_is_left_out_changes_no_value(name: str) -> None:
         solver = Solver(Tree(game))
         solver.step(400)
         found = Strategy.of(solver).evaluate()
-        assert found.exploitability < 3e-4
+        assert found.exploitability < 1e-3
         assert found.interval[0] <= value <= found.interval[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", with_tree(CASES))
 def test_exact_value(name: str) -> None:
     """To 1e-6, in float64."""
