@@ -7,6 +7,7 @@ run was killed and taken up again.
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -258,8 +259,8 @@ class RayWorkers:
     """A Ray cluster (extra `cluster`); Ray begins a task again when its worker dies."""
 
     def __init__(self, address: str) -> None:
-        import ray
-
+        # By name: whether its types are known depends on what is installed, and they do not fit what is done here.
+        ray: Any = importlib.import_module("ray")
         self._ray = ray
         ray.init(address=address, log_to_driver=False, include_dashboard=False)
         self.count = max(1, int(ray.cluster_resources().get("CPU", 1)))
