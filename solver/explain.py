@@ -13,6 +13,7 @@ from typing import Any
 
 from games.rules import ACCEPT, RAISE, REFUSE
 from solver.cfr import PROBABILITY
+from solver.words import percent
 
 MIXED = 0.05  # an action that is played at least so often belongs to a mix
 STRONG = 0.7  # chance to win from which a hand is strong
@@ -110,8 +111,8 @@ def sentence(facts: Facts) -> str:
         "top": facts.top,
         "actions": " and ".join(facts.mixed),
         "apart": _amount(facts, max(mixed, default=0.0) - min(mixed, default=0.0)),
-        "win": _percent(facts.win_chance),
-        "refusal": "" if facts.refusal is None else _percent(facts.refusal),
+        "win": percent(facts.win_chance),
+        "refusal": "" if facts.refusal is None else percent(facts.refusal),
         "gain": _amount(facts, facts.ev[facts.top] - max(others, default=0.0)),
         "note": "",
     }
@@ -133,13 +134,6 @@ SENTENCES = {
     "trap": "A trap: the hand wins {win} of the time and is worth more if the opponent does the raising.",
     "card": "A card without a raise: {top} is best by {gain}.",
 }
-
-
-def _percent(share: float) -> str:
-    """In whole percent: only what never happens is 0, only what always happens 100."""
-    if 0 < share < 0.005:
-        return "under 1 %"
-    return "99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def _amount(facts: Facts, value: float) -> str:

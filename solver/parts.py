@@ -59,7 +59,7 @@ def below(tree: Tree, block: int, lane: int, root: int, left: Ints) -> Part:
         sources[player, block, :, :, 0] = tree.idle
         sources[player, block, :, lane] = [(row, 0) for row in tree.priors]
         targets[player, block] = [(tree.result, column) for column in range(LANES)]
-    left_at_roots = cards_left(tree)
+    left_at_roots = cards_left(tree).copy()
     left_at_roots[block] = 0
     left_at_roots[block, :, lane] = left
     if node.card >= 0:
@@ -88,15 +88,13 @@ def _stop(tree: Tree, node: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _left(tree: Tree) -> Ints:
+def cards_left(tree: Tree) -> Ints:
+    """Shape (blocks, ranks, LANES): copies of each rank not played yet at each block's root; read-only."""
     left = np.full((len(tree.blocks), tree.rules.n_ranks, LANES), tree.rules.copies, np.int64)
     for b, block in enumerate(tree.blocks):
         for lane, history in enumerate(block.histories):
             for card in history:
                 left[b, card, lane] -= 1
-    return left.clip(min=0)
-
-
-def cards_left(tree: Tree) -> Ints:
-    """Shape (blocks, ranks, LANES): copies of each rank not played yet at each block's root."""
-    return _left(tree).copy()
+    left = left.clip(min=0)
+    left.flags.writeable = False
+    return left

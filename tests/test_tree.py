@@ -286,7 +286,20 @@ def test_the_full_tree_of_le_truc() -> None:
 
 ROOT = Path(__file__).parents[1]
 LAYERS = (
-    *("paths", "kernels", "tree", "parts", "cfr", "best_response", "strategy", "files", "storage", "solve"),
+    *(
+        "paths",
+        "words",
+        "kernels",
+        "holdings",
+        "tree",
+        "parts",
+        "cfr",
+        "best_response",
+        "strategy",
+        "files",
+        "storage",
+        "solve",
+    ),
     *(
         "essential",
         "subgame",

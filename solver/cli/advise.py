@@ -21,6 +21,7 @@ from solver.cli.decision import (
     story,
     usage,
 )
+from solver.words import percent
 
 if TYPE_CHECKING:
     from games.rules import Rules
@@ -76,7 +77,7 @@ def _details(advice: Advice) -> dict[str, Any]:
 
 
 def _show(rules: Rules, advice: Advice, score: str | None) -> None:
-    from solver.cli.output import percent, print_facts, print_table
+    from solver.cli.output import print_facts, print_table
 
     unit = advice.unit
     dealt = "" if advice.held == advice.hand else f" (dealt {advice.hand})"

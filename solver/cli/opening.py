@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from games.rules import RAISE
-from solver.cli.output import percent
 from solver.opening import Opening
+from solver.words import percent
 
 NEVER = 0.005  # shown as never done: what is left of it after thousands of iterations means nothing
 MAX_ACROSS, MIN_DOWN, GAP = 3, 8, 3  # hands side by side, hands below each other, what is between them

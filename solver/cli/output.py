@@ -80,10 +80,3 @@ def worth(result: Evaluation) -> list[tuple[str, str]]:
         ("best response", f"the leader could get {leader:+.6f}, the dealer {dealer:+.6f}"),
         ("exploitability", f"{result.exploitability:.3g} {result.unit} (half of what both could gain)"),
     ]
-
-
-def percent(share: float) -> str:
-    """A probability for people, in whole percent: only what never happens is 0, only what always happens 100."""
-    if 0 < share < 0.005:
-        return "under 1 %"
-    return f"{min(round(100 * share), 99) if share < 1 else 100} %"

@@ -32,6 +32,7 @@ from solver.cli.errors import BAD_FILE, FAILURE, INTERRUPTED, NOT_REACHED, USAGE
 from solver.essential import essential
 from solver.paths import usable_threads
 from solver.signals import interrupted
+from solver.words import percent
 
 if TYPE_CHECKING:
     from solver.cfr import Payoffs, Solver
@@ -320,7 +321,7 @@ def _show(whole: Rules, file: Path, solver: Solver, accuracy: float | None, outc
     """The result, read back from the file."""
     from solver.cfr import ALGORITHMS
     from solver.cli.opening import table
-    from solver.cli.output import page_width, percent, print_facts, print_json, print_table, worth
+    from solver.cli.output import page_width, print_facts, print_json, print_table, worth
     from solver.opening import openings, raise_share
 
     strategy, header = open_strategy(file)

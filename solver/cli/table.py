@@ -36,6 +36,7 @@ from solver.cli.decision import (
     story,
     usage,
 )
+from solver.words import percent
 
 if TYPE_CHECKING:
     from solver.advise import Adviser, Answer
@@ -249,8 +250,6 @@ def _csv(answer: Answer, rows: Sequence[Row]) -> None:
 
 def _hands(answer: Answer, rows: Sequence[Row], one_case: bool) -> tuple[list[str], list[Lines], list[int]]:
     """Columns, sections and numeric columns: a section for each highest card, the highest first."""
-    from solver.cli.output import percent
-
     raises = any(row.answer.refusal[row.h] >= 0 for row in rows)  # not nan
     columns = ["hand", "weight", "plays", "EV", "wins", *(["refused"] * raises), *(["case"] * (not one_case))]
 
@@ -281,8 +280,6 @@ def _mix(actions: Sequence[str], probabilities: Sequence[float]) -> str:
 
 def _total_tables(answer: Answer, totals: Totals) -> list[tuple[str, list[str], list[Lines], list[int]]]:
     """Headings, columns, sections and numeric columns: the mix of all hands, what the opponent holds."""
-    from solver.cli.output import percent
-
     if totals.actions is None or totals.opponent is None:
         return []
     mix = [
