@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from games.rules import Rules
 from solver.kernels import BOTH, DOWN, EXPECT, LANES, UP, WAIT, Step, sweep
+from solver.nodes import Ints
 from solver.parts import Part, whole
-from solver.tree import Ints, Tree
+from solver.tree import Tree
 
 Floats = npt.NDArray[np.floating[Any]]
 Pair = tuple[Floats, Floats]  # one array for each player

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from games.rules import Rules
 from solver.cfr import PROBABILITY, Payoffs
 from solver.essential import essential
+from solver.tree import Tree, public_tree
 
 Score = tuple[int, int]
 
@@ -58,21 +59,47 @@ def pair_of(score: Score) -> tuple[Score, ...]:
     return ((a, b),) if a == b else ((a, b), (b, a))
 
 
+def decider(rules: Rules, score: Score) -> int | None:
+    """The side that first decides whether the hand at a score is played: the only one a point before the target."""
+    before = [side for side in range(2) if score[side] == rules.target - 1]
+    return before[0] if rules.decision_before_target and len(before) == 1 else None
+
+
+def score_rules(rules: Rules, score: Score) -> Rules:
+    """The rules of the hand at a score: with a decision before the target, no raises where a side is there."""
+    if not rules.decision_before_target or rules.target - 1 not in score:
+        return replace(rules, decision_before_target=False)
+    deciding = decider(rules, score) is not None
+    return replace(rules, ladder=rules.ladder[-1:], decision_before_target=deciding, one_card=False)
+
+
+def whole_rules(rules: Rules, score: Score) -> Rules:
+    """The rules of a hand at a score, without what changes no value but with all stakes."""
+    return score_rules(essential(rules, in_match=True), score)
+
+
 def hand_rules(rules: Rules, score: Score) -> Rules:
     """The rules of a hand at a score, without what changes no value (see `solver.essential`), stakes among them.
 
     From the first stake on that wins the match for either side, all are equal in payoff: a raise beyond it is to be
     accepted (refusing loses the match), and then changes nothing.  So leaving such raises out is exact.
     """
+    game = whole_rules(rules, score)
     needed = rules.target - min(score)
-    enough = next((n for n, stake in enumerate(rules.ladder, 1) if stake >= needed), len(rules.ladder))
-    return replace(essential(rules, in_match=True), ladder=rules.ladder[:enough])
+    enough = next((n for n, stake in enumerate(game.ladder, 1) if stake >= needed), len(game.ladder))
+    return replace(game, ladder=game.ladder[:enough])
+
+
+def hand_tree(rules: Rules, score: Score) -> Tree:
+    """The tree of `hand_rules`.  Raises TreeTooLargeError."""
+    return public_tree(hand_rules(rules, score), decider(rules, score))
 
 
 def successors(rules: Rules, score: Score) -> set[Score]:
     """The scores with more points that a hand at a score can lead to."""
     a, b = score
-    after = {(b, a + s) for s in rules.ladder} | {(b + s, a) for s in rules.ladder}
+    stakes = rules.ladder if decider(rules, score) is None else (1, *rules.ladder)
+    after = {(b, a + s) for s in stakes} | {(b + s, a) for s in stakes}
     return {each for each in after if max(each) < rules.target}
 
 
@@ -80,11 +107,21 @@ def payoffs(rules: Rules, ladder: tuple[int, ...], score: Score, dealing: Callab
     """A hand's payoffs to the leader; `dealing` is the winning probability of him who deals at a score: the leader
     deals the next hand."""
     a, b = score
-    win0 = [1.0 if a + s >= rules.target else dealing((b, a + s)) for s in ladder]
-    win1 = [0.0 if b + s >= rules.target else dealing((b + s, a)) for s in ladder]
+
+    def levels(stakes: tuple[int, ...]) -> tuple[list[float], list[float]]:
+        return (
+            [1.0 if a + s >= rules.target else dealing((b, a + s)) for s in stakes],
+            [0.0 if b + s >= rules.target else dealing((b + s, a)) for s in stakes],
+        )
+
+    win0, win1 = levels(ladder)
     if rules.remainder:  # one more level, the match
         win0.append(1.0)
         win1.append(0.0)
+    if (side := decider(rules, score)) is not None:  # and one more, a point for the other side
+        worth = levels((1,))[1 - side]
+        win0 += worth
+        win1 += worth
     return Payoffs(tuple(win0), tuple(win1), dealing((b, a)), PROBABILITY)
 
 

@@ -68,7 +68,7 @@ NODE = np.dtype(
     [
         (name, np.int32)
         for name in (
-            *("kind", "player", "held", "other_held", "offers", "cards", "level", "winner", "ties", "raise_legal"),
+            *("kind", "player", "held", "other_held", "offers", "cards", "level", "match", "lost", "winner", "ties"),
             *("row", "row_other", "reach", "other_reach", "child_reach", "sigma", "slots", "out", "left", "left_from"),
             *("card", "work"),
         )
@@ -433,6 +433,20 @@ def _pair(play, row, scratch, zero):
     return first * scale + uniform, second * scale + uniform
 
 
+@njit(**_COMPILED, forceinline=True)
+def _triple(play, row, scratch, zero):
+    """Regret matching for three actions."""
+    none = splat(scratch, 0.0)
+    first = load(play, row)
+    second = load(play, row + 1)
+    third = load(play, row + 2)
+    first = where_above(first, zero, first, none)
+    second = where_above(second, zero, second, none)
+    third = where_above(third, zero, third, none)
+    scale, uniform = _shares(first + second + third, 3, scratch)
+    return first * scale + uniform, second * scale + uniform, third * scale + uniform
+
+
 @njit(**_COMPILED)
 def _trick_reaches(reach, left, work, ranks, circular, scratch):
     """The answerer's reach, weighted by the copies left of his card, by what it does to each led card c: the sum over
@@ -477,10 +491,11 @@ def _last_trick_answerer(
 ):
     """The whole last trick in the answerer's sweep: values by his last card, summed over the card led.
 
-    `row` counts his regrets: for each led card and class {raise, play}; `row_other` the leader's {accept, refuse}.
+    `row` counts his regrets: for each led card and class {raise, remainder, play}, the first two as far as they are
+    legal; `row_other` the leader's {accept, refuse}, for each led card and raise.
     """
     node = nodes[i]
-    me, ties, level, raise_legal = node.player, node.ties, node.level, node.raise_legal
+    me, ties, level, match, offers = node.player, node.ties, node.level, node.match, np.intp(node.offers)
     left, work, out, led = np.intp(node.left), np.intp(node.work), np.intp(node.out), np.intp(node.other_reach)
     own = np.intp(node.reach)
     row, row_other = base + node.row, base_other + node.row_other
@@ -488,37 +503,56 @@ def _last_trick_answerer(
     none, one = splat(scratch, 0.0), splat(scratch, 1.0)
     zero = splat(scratch, step.zero)
     weight = splat(scratch, step.weight)
-    if average is not None and raise_legal:
+    if average is not None and offers > 0:
         _trick_reaches(own, left, work, ranks, circular, scratch)
     refused = splat(scratch, pay[level, me])
+    refused_match = splat(scratch, pay[node.lost, me])
     wins, losses = work + 2 * ranks, work + 3 * ranks  # rows: what a led card brings to those that beat it, lose to it
     win = lose = tie = none
     for c in range(ranks):
         reach = load(scratch, led + c)
-        accept = refuse = reach
-        if raise_legal:
+        accept = refuse = accept_match = refuse_match = reach
+        if offers > 0:
             accept, refuse = _pair(play_other, row_other, scratch, zero)
             accept = accept * reach
             refuse = refuse * reach * refused
             row_other += 2
+        if offers > 1:
+            accept_match, refuse_match = _pair(play_other, row_other, scratch, zero)
+            accept_match = accept_match * reach
+            refuse_match = refuse_match * reach * refused_match
+            row_other += 2
         for k in range(classes):
             winner = 2 if k == 2 else (me if k == 0 else 1 - me)
             value = reach * splat(scratch, pay[level, winner])
-            if raise_legal:
+            if offers > 0:
                 played = value
-                raised = accept * splat(scratch, pay[level + 1, winner]) + refuse
-                p_raise, p_play = _pair(play, row, scratch, zero)
-                value = larger(raised, played) if mode == BEST else raised * p_raise + played * p_play
+                raised = called = accept * splat(scratch, pay[level + 1, winner]) + refuse
+                p_raise = p_call = p_play = none
+                if offers == 1:
+                    p_raise, p_play = _pair(play, row, scratch, zero)
+                    value = larger(raised, played) if mode == BEST else raised * p_raise + played * p_play
+                else:
+                    called = accept_match * splat(scratch, pay[match, winner]) + refuse_match
+                    p_raise, p_call, p_play = _triple(play, row, scratch, zero)
+                    value = (
+                        larger(larger(raised, played), called)
+                        if mode == BEST
+                        else raised * p_raise + played * p_play + called * p_call
+                    )
                 if average is not None:
                     tied = larger(load(scratch, left + c) - one, none) * load(scratch, own + c)
                     mass = weight * _class_reach(
                         k, ties, load(scratch, work + c), load(scratch, work + ranks + c), tied
                     )
                     store(average, row, load(average, row) + mass * p_raise)
-                    store(average, row + 1, load(average, row + 1) + mass * p_play)
                     _update(regret, play, row, raised - value, scratch, step)
-                    _update(regret, play, row + 1, played - value, scratch, step)
-                row += 2
+                    if offers > 1:
+                        store(average, row + 1, load(average, row + 1) + mass * p_call)
+                        _update(regret, play, row + 1, called - value, scratch, step)
+                    store(average, row + offers, load(average, row + offers) + mass * p_play)
+                    _update(regret, play, row + offers, played - value, scratch, step)
+                row += offers + 1
             if k == 0:
                 win = value
             elif k == 1:
@@ -554,7 +588,7 @@ def _last_trick_leader(
 ):
     """The whole last trick in the leader's sweep: one value for each card that he may lead to it."""
     node = nodes[i]
-    you, ties, level, raise_legal = node.player, node.ties, node.level, node.raise_legal
+    you, ties, level, match, offers = node.player, node.ties, node.level, node.match, np.intp(node.offers)
     left, work, out, led = np.intp(node.left), np.intp(node.work), np.intp(node.out), np.intp(node.other_reach)
     reach = np.intp(node.reach)
     row, row_other = base + node.row, base_other + node.row_other
@@ -565,19 +599,29 @@ def _last_trick_leader(
     _trick_reaches(reach, left, work, ranks, circular, scratch)
     for c in range(ranks):
         tied = larger(load(scratch, left + c) - one, none) * load(scratch, reach + c)
-        value = accepted = raised = none
+        value = accepted = raised = accepted_match = called = none
         for k in range(classes):
             winner = 2 if k == 2 else (you if k == 0 else 1 - you)
             mass = _class_reach(k, ties, load(scratch, work + c), load(scratch, work + ranks + c), tied)
-            if raise_legal:
-                p_raise, p_play = _pair(play, row, scratch, zero)
-                row += 2
+            if offers > 0:
+                p_raise = p_call = p_play = none
+                if offers == 1:
+                    p_raise, p_play = _pair(play, row, scratch, zero)
+                else:
+                    p_raise, p_call, p_play = _triple(play, row, scratch, zero)
+                    accepted_match = accepted_match + mass * p_call * splat(scratch, pay[match, winner])
+                    called = called + mass * p_call
+                row += offers + 1
                 accepted = accepted + mass * p_raise * splat(scratch, pay[level + 1, winner])
                 raised = raised + mass * p_raise
                 mass = mass * p_play
             value = value + mass * splat(scratch, pay[level, winner])
-        if raise_legal:
-            refused = raised * splat(scratch, pay[level, you])
+        for offer in range(offers):
+            if offer == 1:
+                accepted = accepted_match
+            refused = (
+                called * splat(scratch, pay[node.lost, you]) if offer == 1 else raised * splat(scratch, pay[level, you])
+            )
             p_accept, p_refuse = _pair(play_other, row_other, scratch, zero)
             answer = larger(accepted, refused) if mode == BEST else accepted * p_accept + refused * p_refuse
             if average is not None:

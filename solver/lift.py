@@ -13,8 +13,9 @@ import numpy as np
 from games.rules import Rules
 from solver.cfr import lanes_array
 from solver.kernels import LAST_TRICK, NO_CARDS, TERMINAL
+from solver.nodes import Ints
 from solver.strategy import Strategy
-from solver.tree import Ints, Tree, public_tree
+from solver.tree import Tree, public_tree
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ def lifted(strategy: Strategy, rules: Rules) -> Strategy:
     small = strategy.tree
     if small.rules.ladder == rules.ladder:
         return strategy
-    tree = public_tree(rules)
+    tree = public_tree(rules, small.decider)
     result = lanes_array(tree.rows[0], np.float64), lanes_array(tree.rows[1], np.float64)
     same: dict[int, int] = {}  # node -> the node of the small tree where the same is to be done
     rows: dict[int, tuple[_Rows, _Rows]] = {}  # by program
@@ -55,8 +56,12 @@ def lifted(strategy: Strategy, rules: Rules) -> Strategy:
                 part = strategy.probabilities[p][from_base + np.concatenate(found.of)]
                 result[p][base + np.concatenate(found.to)] = part
             result[p][base + np.array(found.ones, np.int64)] = 1.0
-    pay, extra = strategy.payoffs, len(rules.ladder) - len(small.rules.ladder)
-    payoffs = replace(pay, win0=pay.win0 + pay.win0[-1:] * extra, win1=pay.win1 + pay.win1[-1:] * extra)
+    pay, n = strategy.payoffs, len(small.rules.ladder)
+
+    def longer(win: tuple[float, ...]) -> tuple[float, ...]:
+        return win[:n] + win[n - 1 : n] * (len(rules.ladder) - n) + win[n:]
+
+    payoffs = replace(pay, win0=longer(pay.win0), win1=longer(pay.win1))
     return Strategy(tree, payoffs, result)
 
 
@@ -65,19 +70,16 @@ def _match(tree: Tree, small: Tree, i: int, j: int, same: dict[int, int], rows: 
     node, other = tree.nodes[i], small.nodes[j]
     if node.kind == TERMINAL:
         return
+    beyond = len(node.words) - len(other.words)  # raises that the small tree does not have; they come first
     if node.kind == LAST_TRICK:
-        _match_last(tree, i, node.raise_legal and not other.raise_legal, other.row, other.row_other, rows)
+        _match_last(tree, i, beyond > 0, other.row, other.row_other, rows)
         return
     same[i] = j
     mine, k = rows[node.player], node.spot.held[node.player]
-    offers = len(node.words)
-    beyond = offers > len(other.words)  # a raise that the small tree does not have
     at, from_ = node.row, other.row
     for distinct in tree.holdings.distinct[k, : tree.size(k)].tolist():
-        cards = distinct if node.cards != NO_CARDS else 0
-        count = len(other.words) + cards
-        if beyond:
-            at += 1
+        count = len(other.words) + (distinct if node.cards != NO_CARDS else 0)
+        at += beyond
         if count > 1:
             mine.to.append(np.arange(at, at + count))
             mine.of.append(np.arange(from_, from_ + count))
@@ -86,29 +88,28 @@ def _match(tree: Tree, small: Tree, i: int, j: int, same: dict[int, int], rows: 
         elif beyond:
             mine.ones.append(at)
             at += count
-    if beyond:
-        answer = tree.nodes[node.children[0]]
+    for edge, child in node.children.items():
+        if edge >= beyond:
+            _match(tree, small, child, other.children[edge - beyond], same, rows)
+            continue
+        answer = tree.nodes[child]
         size = tree.size(answer.spot.held[answer.player])
         rows[answer.player].ones.extend(answer.row + 2 * h for h in range(size))
         _match(tree, small, answer.children[0], j, same, rows)
-    for edge, child in node.children.items():
-        if edge < offers and not beyond:
-            _match(tree, small, child, other.children[edge], same, rows)
-        elif edge >= offers:
-            _match(tree, small, child, other.children[edge - offers + len(other.words)], same, rows)
 
 
 def _match_last(tree: Tree, i: int, beyond: bool, from_row: int, from_other: int, rows: tuple[_Rows, _Rows]) -> None:
     node, n = tree.nodes[i], tree.rules.n_ranks
-    if not node.raise_legal:
+    offers = len(node.words)
+    if not offers:
         return
-    count = 2 * n * (3 if node.ties == 2 else 2)
+    count, answers = (offers + 1) * n * (3 if node.ties == 2 else 2), 2 * offers * n
     answerer, leader = rows[node.player], rows[1 - node.player]
     if beyond:
-        answerer.ones.extend(range(node.row + 1, node.row + count, 2))
-        leader.ones.extend(range(node.row_other, node.row_other + 2 * n, 2))
+        answerer.ones.extend(range(node.row + offers, node.row + count, offers + 1))
+        leader.ones.extend(range(node.row_other, node.row_other + answers, 2))
         return
     answerer.to.append(np.arange(node.row, node.row + count))
     answerer.of.append(np.arange(from_row, from_row + count))
-    leader.to.append(np.arange(node.row_other, node.row_other + 2 * n))
-    leader.of.append(np.arange(from_other, from_other + 2 * n))
+    leader.to.append(np.arange(node.row_other, node.row_other + answers))
+    leader.of.append(np.arange(from_other, from_other + answers))

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from games.rules import Rules
 from solver.best_response import Evaluation, Evaluator
 from solver.cfr import DEFAULT_ALGORITHM, Pair, Payoffs, Solver
-from solver.equity import Score, Views, Worth, fixed_point, hand_rules, pair_of, scores
+from solver.equity import Score, Views, Worth, fixed_point, hand_tree, pair_of, scores
 from solver.kernels import BEST, EXPECT
 from solver.storage import BITS, as_stored
 from solver.strategy import Strategy
-from solver.tree import public_tree
+from solver.tree import Tree
 
 FIRST = 40  # iterations before the first evaluation
 MOST = 1_000_000  # iterations after which an accuracy is out of reach: rounding, not the algorithm, keeps it away
@@ -49,11 +49,11 @@ class Solution:
 class Hand:
     """One score's hand, evaluated exactly with the payoffs of `equity.Views`."""
 
-    def __init__(self, rules: Rules, threads: int = 1) -> None:
-        self.tree = public_tree(rules)
-        self.ladder = rules.ladder
-        self.blank = Payoffs((0.0,) * self.tree.levels, (0.0,) * self.tree.levels)  # until there are views
-        self._evaluator = Evaluator(self.tree, self.blank, threads)
+    def __init__(self, tree: Tree, threads: int = 1) -> None:
+        self.tree = tree
+        self.ladder = tree.rules.ladder
+        self.blank = Payoffs((0.0,) * tree.levels, (0.0,) * tree.levels)  # until there are views
+        self._evaluator = Evaluator(tree, self.blank, threads)
 
     def worth(self, play: Pair, views: Views) -> Worth:
         """What strategies (float64, shape (tree.rows[p], LANES)) are worth."""
@@ -88,7 +88,7 @@ def solve_pair(
     Raises AccuracyError.
     """
     pair = pair_of(score)
-    hands = {each: Hand(hand_rules(rules, each), threads) for each in pair}
+    hands = {each: Hand(hand_tree(rules, each), threads) for each in pair}
     solvers = {each: Solver(hand.tree, hand.blank, algorithm, threads) for each, hand in hands.items()}
     ladders = {each: hand.ladder for each, hand in hands.items()}
     s = rules.ladder[0]  # so the guess is of a score that can follow: it is known, whatever else is solved by now
@@ -151,7 +151,7 @@ def evaluate_match(
             continue
         pair = pair_of(score)
         strategies = {each: strategy(each) for each in pair}
-        hands = {each: Hand(strategies[each].tree.rules, threads) for each in pair}
+        hands = {each: Hand(strategies[each].tree, threads) for each in pair}
         known |= fixed_point(
             rules,
             pair,

@@ -24,7 +24,7 @@ from games.notation import format_score
 from games.rules import Rules, shown
 from solver.best_response import Evaluation
 from solver.cfr import ALGORITHMS, Payoffs
-from solver.equity import Score, Worth, hand_rules, pair_of, scores, successors
+from solver.equity import Score, Worth, hand_rules, hand_tree, pair_of, scores, successors
 from solver.files import write_atomically
 from solver.match import solve_pair
 from solver.storage import (
@@ -39,7 +39,6 @@ from solver.storage import (
     write_strategy,
 )  # fmt: skip
 from solver.strategy import Strategy
-from solver.tree import public_tree
 
 FORMAT, VERSION = "le-truc match", "1.0"
 TABLE = "match.json"
@@ -110,7 +109,7 @@ class Store:
     def add(self, solved: Mapping[Score, Solved]) -> None:
         """Keep a pair.  Raises OSError."""
         for score, found in solved.items():
-            tree = public_tree(hand_rules(self.rules, score))
+            tree = hand_tree(self.rules, score)
             checksum = write_strategy(
                 self.file(score), tree, found.payoffs, found.tensors, found.evaluation,
                 ALGORITHMS[self.algorithm], found.iterations, format_score(score),

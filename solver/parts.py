@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.kernels import LANES
-from solver.tree import Ints, Plan, Tree
+from solver.nodes import Ints, Plan
+from solver.tree import Tree
 
 
 class Part(NamedTuple):

@@ -14,15 +14,13 @@ from typing import Any
 from games.notation import format_score
 from games.rules import Rules, shown
 from solver.cfr import Payoffs, Solver
-from solver.equity import Score, Worth, hand_rules, payoffs, scores
-from solver.essential import essential
+from solver.equity import Score, Worth, hand_tree, payoffs, scores, whole_rules
 from solver.lift import lifted
 from solver.match_run import TABLE, Store, open_store
 from solver.paths import cache_folder, shipped_table
 from solver.solve import Progress, solve
 from solver.storage import NONSENSE, Header, StorageError, load_strategy, real
 from solver.strategy import Strategy
-from solver.tree import public_tree
 
 QUICK = 2e-5  # exploitability of what is solved on the spot: about 0.0005 points per hand at 0-0
 
@@ -105,7 +103,7 @@ def equity(rules: Rules) -> dict[Score, Worth]:
 
 def hand_payoffs(rules: Rules, score: Score, known: Mapping[Score, Worth]) -> Payoffs:
     """The payoffs of the hand at a score, on the ladder of `hand_rules`."""
-    return payoffs(rules, hand_rules(rules, score).ladder, score, lambda after: 1.0 - known[after].value)
+    return payoffs(rules, hand_tree(rules, score).rules.ladder, score, lambda after: 1.0 - known[after].value)
 
 
 def strategy_at(
@@ -122,27 +120,27 @@ def strategy_at(
     """
     store = stored_match(rules)
     if store is not None:
-        return _lifted(store.load(score), rules)
-    small, pay = hand_rules(rules, score), hand_payoffs(rules, score, equity(rules))
+        return _lifted(store.load(score), rules, score)
+    tree, pay = hand_tree(rules, score), hand_payoffs(rules, score, equity(rules))
     cache = cache_folder()
     name = f"{format_score(score)}.safetensors"
     file = None if cache is None else cache / "scores" / f"{rules.name}-{rules.hash[:12]}" / name
     if file is not None and file.is_file():
         try:
             kept = load_strategy(file)
-            if kept[0].tree.rules.hash == small.hash and kept[0].payoffs == pay:
-                return _lifted(kept, rules)
+            if kept[0].tree is tree and kept[0].payoffs == pay:
+                return _lifted(kept, rules, score)
         except StorageError:
             pass  # it is solved again
-    solver = Solver(public_tree(small), pay, threads=threads)
+    solver = Solver(tree, pay, threads=threads)
     if file is None:
         raise StorageError("there is no cache folder to keep a strategy in")
     file.parent.mkdir(parents=True, exist_ok=True)
     outcome = solve(
         solver, file, accuracy=QUICK, threads=threads, stop=stop, progress=progress, score=format_score(score)
     )
-    return None if outcome.evaluation is None else _lifted(load_strategy(file), rules)
+    return None if outcome.evaluation is None else _lifted(load_strategy(file), rules, score)
 
 
-def _lifted(loaded: tuple[Strategy, Header], rules: Rules) -> tuple[Strategy, Header]:
-    return lifted(loaded[0], essential(rules, in_match=True)), loaded[1]
+def _lifted(loaded: tuple[Strategy, Header], rules: Rules, score: Score) -> tuple[Strategy, Header]:
+    return lifted(loaded[0], whole_rules(rules, score)), loaded[1]

@@ -65,6 +65,7 @@ class Header:
     nash_conv: float
     unit: str
     packages: dict[str, str]
+    decider: int | None = None  # who decides first whether the hand is played; only there if somebody does
     checksum: str = ""  # SHA-256 of the tensors and of this header without it
 
 
@@ -207,7 +208,7 @@ def write_strategy(
         unit=payoffs.unit,
         packages=packages(),
     )
-    return write_tensors(path, tensors, asdict(header))
+    return write_tensors(path, tensors, {**asdict(header), **_decider(tree)})
 
 
 def load_strategy(path: Path) -> tuple[Strategy, Header]:
@@ -256,7 +257,7 @@ def save_checkpoint(path: Path, solver: Solver, extra: dict[str, Any]) -> None:
         "iterations": solver.iterations,
         "extra": extra,
     }
-    write_tensors(path, tensors, fields)
+    write_tensors(path, tensors, fields | _decider(solver.tree))
 
 
 def load_checkpoint(path: Path, threads: int = 1) -> tuple[Solver, dict[str, Any]]:
@@ -300,7 +301,7 @@ def check_game(path: Path, kind: str, rules: Rules, payoffs: Payoffs | None = No
     stated = read_header(path, kind)
     try:
         wanted = Payoffs.points(rules) if payoffs is None else payoffs
-        if stated["rules_hash"] == rules.hash and _payoffs(rules, stated["payoffs"]) == wanted:
+        if stated["rules_hash"] == rules.hash and _payoffs(rules, stated["payoffs"], len(wanted.win0)) == wanted:
             return stated
     except NONSENSE:
         pass
@@ -344,8 +345,9 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
         if rules.hash != fields["rules_hash"]:
             stated = shown(fields["rules_hash"])
             raise StorageError(f"{path}: its rules have the hash {rules.hash!r}, but it states {stated}")
-        payoffs = _payoffs(rules, fields["payoffs"])
-        tree = public_tree(rules)
+        decider = _whose(rules, fields.get("decider"))
+        payoffs = _payoffs(rules, fields["payoffs"], len(rules.ladder) + rules.remainder + (decider is not None))
+        tree = public_tree(rules, decider)
         if tree_hash(tree) != fields["tree_hash"]:
             raise StorageError(f"{path}: made for another order of the information states than this version's")
     except StorageError:
@@ -355,14 +357,23 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
     return tree, payoffs
 
 
-def _payoffs(rules: Rules, stated: dict[str, Any]) -> Payoffs:
+def _decider(tree: Tree) -> dict[str, int]:
+    return {} if tree.decider is None else {"decider": tree.decider}
+
+
+def _whose(rules: Rules, decider: object) -> int | None:
+    """The decider that a header states.  Raises ValueError."""
+    if decider is None or (decider in (0, 1) and rules.decision_before_target and len(rules.ladder) == 1):
+        return None if decider is None else whole(decider)
+    raise ValueError(f"the decider {shown(decider)}")
+
+
+def _payoffs(rules: Rules, stated: dict[str, Any], levels: int) -> Payoffs:
     """Raises KeyError, TypeError and ValueError for what no payoffs can be."""
     win0, win1 = (tuple(map(float, stated[side])) for side in ("win0", "win1"))
     tie, unit = float(stated["tie"]), stated["unit"]
-    if not len(win0) == len(win1) == len(rules.ladder) + rules.remainder or not all(
-        map(math.isfinite, (*win0, *win1, tie))
-    ):
-        raise ValueError(f"payoffs must be two numbers for each of {len(rules.ladder)} stakes and one for a tie")
+    if not len(win0) == len(win1) == levels or not all(map(math.isfinite, (*win0, *win1, tie))):
+        raise ValueError(f"payoffs must be two numbers for each of {levels} stakes and one for a tie")
     if unit not in UNITS:
         raise ValueError(f"the unit {shown(unit)} must be {' or '.join(map(repr, UNITS))}")
     payoffs = Payoffs(win0, win1, tie, unit)

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from games.cards import hands
-from games.rules import ACCEPT, RAISE, REFUSE
+from games.rules import ACCEPT, REFUSE, REMAINDER
 from solver.best_response import Evaluation, evaluate
 from solver.cfr import Floats, Pair, Payoffs, Solver, lanes_array
 from solver.kernels import LAST_CARDS, LAST_TRICK, NO_CARDS, SPLIT, TERMINAL
+from solver.nodes import NOBODY
 from solver.parts import Part, whole
-from solver.tree import NOBODY, Tree
+from solver.tree import Tree
 
 
 class LineError(ValueError):
@@ -26,7 +27,7 @@ class Position(NamedTuple):
     """A public decision: a block's lane, and a node of its program.
 
     In the last trick, which is one node, `led` is the card led to it and `stage` the decision: 0 the answerer's turn,
-    1 the leader's answer to his raise, 2 the answerer's card after it was accepted.
+    1 the leader's answer to his raise, 2 the answerer's card after it was accepted, 3 and 4 the same for a remainder.
     """
 
     block: int
@@ -34,6 +35,11 @@ class Position(NamedTuple):
     node: int
     led: int = -1
     stage: int = 0
+
+    @property
+    def offer(self) -> int:
+        """Which of the answerer's raises is on the table or accepted in the last trick, -1 if none."""
+        return (self.stage + 1) // 2 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +67,9 @@ def actions(tree: Tree, position: Position) -> tuple[int, tuple[str, ...], bool]
     node = tree.nodes[position.node]
     if node.kind != LAST_TRICK:
         return node.player, node.words, node.cards != NO_CARDS
-    if position.stage == 1:
+    if position.stage % 2:
         return 1 - node.player, (ACCEPT, REFUSE), False
-    return node.player, (RAISE,) if node.raise_legal and position.stage == 0 else (), True
+    return node.player, node.words if position.stage == 0 else (), True
 
 
 def child(tree: Tree, position: Position, action: str) -> Position | None:
@@ -75,9 +81,9 @@ def child(tree: Tree, position: Position, action: str) -> Position | None:
         raise LineError(f"{action!r} is not possible there; possible are {', '.join(legal)}")
     node = tree.nodes[position.node]
     if node.kind == LAST_TRICK:
-        if action == RAISE:
-            return position._replace(stage=1)
-        return position._replace(stage=2) if action == ACCEPT else None
+        if action in node.words:
+            return position._replace(stage=1 + 2 * node.words.index(action))
+        return position._replace(stage=position.stage + 1) if action == ACCEPT else None
     after = _next(tree, position, action)
     return None if tree.nodes[after.node].kind == TERMINAL else after
 
@@ -104,9 +110,28 @@ def ending(tree: Tree, position: Position, action: str) -> tuple[int, int]:
         end = tree.nodes[_next(tree, position, action).node]
         return end.winner, end.spot.level
     if action == REFUSE:
-        return node.player, node.spot.level
+        return node.player, refused_at(tree, position, node.words[position.offer])
     outcome = _outcome(tree, position, tree.rules.ranks.index(action))
-    return (node.player, 1 - node.player, NOBODY)[outcome], node.spot.level + (position.stage == 2)
+    return (node.player, 1 - node.player, NOBODY)[outcome], level(tree, position)
+
+
+def level(tree: Tree, position: Position) -> int:
+    """The level of the accepted stake at a position."""
+    node = tree.nodes[position.node]
+    if node.kind != LAST_TRICK or position.stage in (0, 1, 3):
+        return node.spot.level
+    return raised_to(tree, position, node.words[position.offer])
+
+
+def raised_to(tree: Tree, position: Position, word: str) -> int:
+    """The level that accepting a raise or a remainder at a position, or called there, makes it."""
+    return len(tree.rules.ladder) if word == REMAINDER else tree.nodes[position.node].spot.level + 1
+
+
+def refused_at(tree: Tree, position: Position, word: str) -> int:
+    """The level at which a raise or a remainder, called at a position, ends the hand if it is refused."""
+    node = tree.nodes[position.node]
+    return tree.refused_at(node.spot) if word == REMAINDER else node.spot.level
 
 
 def outcomes(tree: Tree, position: Position) -> npt.NDArray[np.int64]:
@@ -182,18 +207,18 @@ def _last_trick(
     node = tree.nodes[position.node]
     n, c = tree.rules.n_ranks, position.led
     labels = _labels(tree, words, cards)
-    if position.stage == 1:  # the leader has no card left
-        row = base + node.row_other + 2 * c
+    if position.stage % 2:  # the leader has no card left
+        row = base + node.row_other + 2 * (len(node.words) * c + position.offer)
         answer = column[row : row + 2].astype(np.float64)[None]
         return Decision(player, labels, np.zeros((1, 0), np.int8), np.ones((1, 2), bool), answer)
     legal = np.concatenate([np.ones((n, len(words)), bool), np.eye(n, dtype=bool)], axis=1)
     table = legal.astype(np.float64)
     if words:
-        classes = 3 if node.ties == 2 else 2
-        row = base + node.row + 2 * classes * c
-        of = outcomes(tree, position)
-        table[:, 0] = column[row + 2 * of]
-        table[range(n), 1 + np.arange(n)] = column[row + 2 * of + 1]
+        count, classes = len(words) + 1, 3 if node.ties == 2 else 2
+        rows = base + node.row + count * (classes * c + outcomes(tree, position))
+        for a in range(len(words)):
+            table[:, a] = column[rows + a]
+        table[range(n), len(words) + np.arange(n)] = column[rows + len(words)]
     return Decision(player, labels, np.arange(n, dtype=np.int8)[:, None], legal, table)
 
 

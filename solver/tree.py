@@ -12,14 +12,11 @@ Python builds it: there are only a few thousand nodes.  Rows, reaches and slots 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from games.rules import ACCEPT, FOLD, PASS, RAISE, REFUSE, REMAINDER, Rules, hand_winner
+from games.rules import ACCEPT, DECLINE, FOLD, PASS, PLAY, RAISE, REFUSE, REMAINDER, Rules, hand_winner
 from solver.holdings import holdings
 from solver.kernels import (
     CARDS,
@@ -32,125 +29,41 @@ from solver.kernels import (
     SPLIT,
     TERMINAL,
 )
-
-Ints = npt.NDArray[np.int64]
-NOBODY = 2  # "winner" of a hand that nobody wins; sides are 0 and 1
-MAX_ROWS = 2**27  # 8 GiB of float32 regrets, averages the same again
-BLOCK = np.dtype(
-    [
-        ("held", np.int64, 2),
-        ("reach", np.int64, 2),
-        ("base", np.int64, 2),
-        ("ops", np.int64, 3),
-        ("left_at", np.int64),
-        ("out", np.int64),
-        ("lanes", np.int64),
-    ]
+from solver.nodes import (
+    BLOCK,
+    MAX_ROWS,
+    NOBODY,
+    Block,
+    Growing,
+    Ints,
+    Node,
+    Plan,
+    Program,
+    Spot,
+    TreeTooLargeError,
+    UnsupportedRulesError,
 )
-
-
-class TreeTooLargeError(ValueError):
-    """The rules are valid, but their tree would not fit into memory."""
-
-
-class UnsupportedRulesError(ValueError):
-    """The rules are valid, but this solver has no tree for them."""
-
-
-class Spot(NamedTuple):
-    """What the public knows of a hand, cards of the first two turns excepted; seat 0 leads trick 1."""
-
-    results: tuple[int, ...] = ()  # of the tricks so far: 1 seat 0 won, -1 seat 1 won, 0 spoiled
-    held: tuple[int, int] = (0, 0)  # cards in hand
-    player: int = 0  # whose turn it is
-    led: int = -1  # rank led to this trick, -1 if none yet, -2 if each lane has its own
-    level: int = 0  # index of the stake on the ladder, beyond it the match
-    raiser: int = -1  # who raised last
-    by: int = -1  # who has just played a card and may raise now
-
-
-@dataclass(slots=True)
-class Node:
-    """A node of a program; `words` are the public actions, and `cards` tells what playing a card leads to."""
-
-    kind: int
-    spot: Spot
-    player: int
-    parent: int
-    edge: int  # which action of the parent leads here: a public one, then one per rank
-    card: int = -1  # the rank whose play led here, if one in this program did
-    words: tuple[str, ...] = ()
-    cards: int = NO_CARDS
-    winner: int = -1
-    ties: int = 0
-    raise_legal: bool = False
-    row: int = 0
-    row_other: int = 0
-    children: dict[int, int] = field(default_factory=dict)  # edge -> node
-
-
-@dataclass(slots=True)
-class Block:
-    """Up to LANES histories with one program."""
-
-    program: int
-    histories: list[tuple[int, ...]]  # the cards played before it, in order
-    origin: tuple[int, int] | None  # the parent block and its SPLIT node
-
-
-@dataclass(slots=True)
-class Program:
-    """Nodes `start` to `stop` of the tree, in depth-first order; `rows` regrets of each player."""
-
-    start: int
-    stop: int
-    rows: tuple[int, int]
-    states: tuple[list[int], list[int]]  # each player's information states in order of their rows: how many actions
-    ops: list[int]
-    shared: bool  # one scratch area for all its blocks, used again by every sibling
-
-
-@dataclass(slots=True)
-class _Growing:
-    """A program while it is built."""
-
-    rows: list[int] = field(default_factory=lambda: [0, 0])
-    states: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
-    ops: list[int] = field(default_factory=list)
-
-    def add(self, player: int, states: list[int]) -> None:
-        """More information states of a player, by their numbers of actions."""
-        self.states[player].extend(states)
-        self.rows[player] += sum(states)
-
-
-class Plan(NamedTuple):
-    """What the kernels need, by updating player (first axis): see `solver.kernels.sweep`."""
-
-    nodes: np.ndarray
-    blocks: np.ndarray
-    sources: Ints
-    targets: Ints
-    top_rows: int
-    scratch_rows: int
 
 
 class Tree:
     """The public tree of one hand.
 
-    rules: the rule set; reduced: merge the answerer's last cards by outcome (off only to test that it loses nothing).
+    rules: the rule set; reduced: merge the answerer's last cards by outcome (off only to test that it loses nothing);
+    decider: who first decides whether the hand is played, if its score asks somebody (`solver.equity.decider`).
     `rows[p]` is the number of player p's regrets, in units of LANES.
-    `levels`: the stakes, and if there is a remainder the match.  Raises TreeTooLargeError, UnsupportedRulesError.
+    `levels`: the stakes, then if there is a remainder the match, then if there is a decider what declining brings.
+    Raises TreeTooLargeError, UnsupportedRulesError.
     """
 
-    def __init__(self, rules: Rules, reduced: bool = True) -> None:
-        for name in ("redeal", "decision_before_target", "one_card"):
+    def __init__(self, rules: Rules, reduced: bool = True, decider: int | None = None) -> None:
+        for name in ("redeal", "one_card"):
             if getattr(rules, name):
-                raise UnsupportedRulesError(f"the rules {rules.name!r} have {name} = true, which has no tree yet")
+                raise UnsupportedRulesError(f"the rules {rules.name!r} have {name} = true, for which there is no tree")
         self.rules = rules
+        self.decider = decider
         # Merging is for a last trick in which the answerer may raise before his card, and nothing else.
-        self.reduced = reduced and not (rules.fold or rules.remainder or "after" in rules.raise_when)
-        self.levels = len(rules.ladder) + rules.remainder
+        self.reduced = reduced and not (rules.fold or "after" in rules.raise_when)
+        self.levels = len(rules.ladder) + rules.remainder + (decider is not None)
         self._folding = (FOLD,) if rules.fold else ()
         self.holdings = holdings(rules.n_ranks, rules.copies, rules.hand_size)
         self._sizes: list[int] = self.holdings.size.tolist()
@@ -191,7 +104,7 @@ class Tree:
 
     def _build(self) -> None:
         rules = self.rules
-        start = Spot(held=(rules.hand_size, rules.hand_size))
+        start = Spot(held=(rules.hand_size, rules.hand_size), decider=-1 if self.decider is None else self.decider)
         if rules.hand_size == 1:
             self._add(start, [()], None, split=False)
             return
@@ -223,7 +136,7 @@ class Tree:
     ) -> list[int]:
         """A program from `spot`, and its blocks; returns their numbers."""
         start = len(self.nodes)
-        new = _Growing()
+        new = Growing()
         self._grow(spot, Node(-1, spot, -1, -1, -1), split, new)
         if split:  # first all the way down, then the blocks of the cards, then up
             new.ops.sort(key=lambda op: op % 2)
@@ -252,12 +165,14 @@ class Tree:
             return ()
         return (RAISE, REMAINDER) if self.rules.remainder else (RAISE,)
 
-    def _grow(self, spot: Spot, above: Node, split: bool, new: _Growing) -> int:
+    def _grow(self, spot: Spot, above: Node, split: bool, new: Growing) -> int:
         """Add the node where somebody is to move, or the end if the hand is over, and all below it."""
         winner = hand_winner(self.rules, spot.results)
         if winner is not None:
             side = winner if winner >= 0 else NOBODY
             return self._put(Node(TERMINAL, spot, -1, above.parent, above.edge, above.card, winner=side), new)
+        if spot.decider >= 0:
+            return self._whether_to_play(spot, above, split, new)
         if spot.by >= 0:
             return self._raise_after_card(spot, above, split, new)
         me = spot.player
@@ -275,7 +190,15 @@ class Tree:
         new.ops.append(2 * turn + 1)
         return turn
 
-    def _fold(self, turn: int, split: bool, new: _Growing) -> None:
+    def _whether_to_play(self, spot: Spot, above: Node, split: bool, new: Growing) -> int:
+        me = spot.decider
+        node = self._decide(spot, me, above, (PLAY, DECLINE), False, split, new)
+        self._grow(spot._replace(decider=-1), Node(-1, spot, -1, node, 0), split, new)
+        self._put(Node(TERMINAL, spot._replace(level=self.levels - 1), -1, node, 1, winner=1 - me), new)
+        new.ops.append(2 * node + 1)
+        return node
+
+    def _fold(self, turn: int, split: bool, new: Growing) -> None:
         """What follows a fold, if the rules have it, and the cards of a turn."""
         node = self.nodes[turn]
         if self._folding:
@@ -283,7 +206,7 @@ class Tree:
             self._put(Node(TERMINAL, node.spot, -1, turn, edge, winner=1 - node.player), new)
         self._cards(turn, split, new)
 
-    def _raise_after_card(self, spot: Spot, above: Node, split: bool, new: _Growing) -> int:
+    def _raise_after_card(self, spot: Spot, above: Node, split: bool, new: Growing) -> int:
         me, goes_on = spot.by, spot._replace(by=-1)
         offers = self._offers(spot, me)
         node = self._decide(spot, me, above, (*offers, PASS), False, split, new)
@@ -299,18 +222,22 @@ class Tree:
 
     def _offer(
         self, parent: int, edge: int, word: str, spot: Spot, me: int, accepted: Callable[[Spot, Node], None],
-        new: _Growing,
+        new: Growing,
     ) -> None:  # fmt: skip
         """The answer to a raise, what follows if it is accepted, and the end if not."""
         match = len(self.rules.ladder)  # the level that wins the match
         answer = self._decide(spot, 1 - me, Node(-1, spot, -1, parent, edge), (ACCEPT, REFUSE), False, False, new)
         level = match if word == REMAINDER else spot.level + 1
         accepted(spot._replace(level=level, raiser=me), Node(-1, spot, -1, answer, 0))
-        lost = match if word == REMAINDER and self.rules.remainder_refused == "match" else spot.level
+        lost = self.refused_at(spot) if word == REMAINDER else spot.level
         self._put(Node(TERMINAL, spot._replace(level=lost), -1, answer, 1, winner=me), new)
         new.ops.append(2 * answer + 1)
 
-    def _put(self, node: Node, new: _Growing) -> int:
+    def refused_at(self, spot: Spot) -> int:
+        """The level of a refused remainder."""
+        return len(self.rules.ladder) if self.rules.remainder_refused == "match" else spot.level
+
+    def _put(self, node: Node, new: Growing) -> int:
         self.nodes.append(node)
         number = len(self.nodes) - 1
         if node.parent >= 0:
@@ -320,7 +247,7 @@ class Tree:
 
     def _decide(
         self, spot: Spot, player: int, above: Node, words: tuple[str, ...], plays: bool, split: bool,
-        new: _Growing,
+        new: Growing,
     ) -> int:  # fmt: skip
         node = Node(DECISION, spot, player, above.parent, above.edge, above.card, words, row=new.rows[player])
         k = spot.held[player]
@@ -335,7 +262,7 @@ class Tree:
         plays = self._distinct[k] if node.cards != NO_CARDS else [0] * self.size(k)
         return [len(node.words) + cards for cards in plays if len(node.words) + cards > 1]
 
-    def _cards(self, parent: int, split: bool, new: _Growing) -> None:
+    def _cards(self, parent: int, split: bool, new: Growing) -> None:
         """All that follows when `parent` plays a card."""
         node = self.nodes[parent]
         spot, edge = node.spot, len(node.words)
@@ -343,14 +270,14 @@ class Tree:
             return
         if node.cards == LAST_CARDS:
             answerer = 1 - spot.player
-            legal = spot.level + 1 < len(self.rules.ladder) and spot.raiser != answerer
+            words = self._offers(spot, answerer)
             tied = hand_winner(self.rules, (*spot.results, 0))
             ties = 2 if tied == -1 else (0 if tied == answerer else 1)
-            last = Node(LAST_TRICK, spot, answerer, parent, edge, ties=ties, raise_legal=legal)
+            last = Node(LAST_TRICK, spot, answerer, parent, edge, words=words, ties=ties)
             last.row, last.row_other = new.rows[answerer], new.rows[spot.player]
-            if legal:
-                new.add(answerer, [2] * ((3 if ties == 2 else 2) * self.rules.n_ranks))
-                new.add(spot.player, [2] * self.rules.n_ranks)
+            if words:
+                new.add(answerer, [len(words) + 1] * ((3 if ties == 2 else 2) * self.rules.n_ranks))
+                new.add(spot.player, [2] * len(words) * self.rules.n_ranks)
             self._put(last, new)
             return
         for c in range(self.rules.n_ranks):
@@ -461,7 +388,8 @@ class Tree:
             side = player if node.kind == TERMINAL else me
             record |= {
                 **{"kind": node.kind, "player": me, "card": node.card, "offers": len(node.words), "cards": node.cards},
-                **{"level": node.spot.level, "winner": node.winner, "ties": node.ties, "raise_legal": node.raise_legal},
+                **{"level": node.spot.level, "match": len(self.rules.ladder), "lost": self.refused_at(node.spot)},
+                **{"winner": node.winner, "ties": node.ties},
                 **{"row": node.row, "row_other": node.row_other, "left": left, "out": out},
                 **{"reach": mine[side], "other_reach": mine[1 - side]},
                 **{"held": held[side], "other_held": held[1 - side]},
@@ -489,6 +417,6 @@ class Tree:
 
 
 @lru_cache(maxsize=16)
-def public_tree(rules: Rules) -> Tree:
-    """The tree of a rule set, built once.  Raises TreeTooLargeError."""
-    return Tree(rules)
+def public_tree(rules: Rules, decider: int | None = None) -> Tree:
+    """A tree, built once.  Raises TreeTooLargeError, UnsupportedRulesError."""
+    return Tree(rules, decider=decider)

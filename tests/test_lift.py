@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from games.rules import ACCEPT, RAISE, Rules
+from games.rules import ACCEPT, RAISE, REMAINDER, Rules
 from games.state import State
 from solver.best_response import Evaluator
 from solver.cfr import PROBABILITY, Payoffs, Solver
@@ -20,18 +20,22 @@ from tests.bridge import make_rules, random_strategy
 from tests.test_equity import TIED, match_rules
 
 LADDER = (1, 2, 4, 6)
+OFFERS = (RAISE, REMAINDER)
 DECKS = {  # ranks, copies, order, by size of the hand
     1: [(2, 3, "linear"), (5, 1, "circular")],
     2: [(2, 2, "linear"), (4, 4, "circular")],
     3: [(3, 2, "circular"), (3, 4, "linear")],
 }
-CASES = [
+PLAIN = [
     (make_rules(n, copies, size, LADDER, order, tied), stakes)
     for size, decks in DECKS.items()
     for n, copies, order in decks
     for tied in TIED
     for stakes in (1, 2, 3)
 ]
+REMAINDER = [(replace(rules, remainder=True), stakes) for rules, stakes in PLAIN if rules.all_tied == "nobody"]
+FOLDING = [(replace(rules, fold=True, remainder_refused="match"), stakes) for rules, stakes in REMAINDER[::2]]
+CASES = [*PLAIN, *REMAINDER, *FOLDING]
 
 
 def cut(rules: Rules, stakes: int) -> Rules:
@@ -39,24 +43,26 @@ def cut(rules: Rules, stakes: int) -> Rules:
     return replace(rules, ladder=rules.ladder[:stakes])
 
 
-def deciding(stakes: int, rng: np.random.Generator) -> Payoffs:
+def deciding(rules: Rules, stakes: int, rng: np.random.Generator) -> Payoffs:
     """Payoffs of a hand whose last stake wins the match for either side."""
     win0, win1 = np.sort(rng.uniform(0.5, 1, stakes - 1)), np.sort(rng.uniform(0, 0.5, stakes - 1))[::-1]
-    return Payoffs((*win0.tolist(), 1.0), (*win1.tolist(), 0.0), float(rng.uniform(0.3, 0.6)), PROBABILITY)
+    most = 1 + rules.remainder
+    tie = float(rng.uniform(0.3, 0.6))
+    return Payoffs((*win0.tolist(), *[1.0] * most), (*win1.tolist(), *[0.0] * most), tie, PROBABILITY)
 
 
 def small_strategy(rules: Rules, stakes: int, seed: int = 1) -> Strategy:
     """A random strategy of the hand with the first stakes only."""
     rng, tree = np.random.default_rng(seed), Tree(cut(rules, stakes))
-    return Strategy(tree, deciding(stakes, rng), random_strategy(tree, rng))
+    return Strategy(tree, deciding(rules, stakes, rng), random_strategy(tree, rng))
 
 
 @pytest.mark.parametrize(("rules", "stakes"), CASES)
 def test_values_and_best_responses_are_those_of_the_small_tree(rules: Rules, stakes: int) -> None:
     small = small_strategy(rules, stakes)
     large = lifted(small, rules)
-    assert large.payoffs.win0[: stakes + 1] == (*small.payoffs.win0, 1.0)
-    assert large.payoffs.win1[stakes - 1 :] == (0.0,) * (len(LADDER) - stakes + 1)
+    assert large.payoffs.win0[: stakes + 1] == (*small.payoffs.win0[:stakes], 1.0)
+    assert large.payoffs.win1[stakes - 1 :] == (0.0,) * (len(LADDER) - stakes + 1 + rules.remainder)
     found = [Evaluator(s.tree, s.payoffs) for s in (large, small)]
     for player, mode in ((0, EXPECT), (1, EXPECT), (0, BEST), (1, BEST)):
         full, short = (
@@ -88,7 +94,7 @@ def random_lines(rules: Rules, seed: int, count: int) -> set[tuple[str, ...]]:
     """Beginnings of play, with many raises."""
     rng, lines = np.random.default_rng(seed), set[tuple[str, ...]]()
     for _ in range(count):
-        state = State.public(rules)
+        state = State.public(rules, (0, 0) if rules.needs_score else None)
         while not state.is_over:
             lines.add(state.line)
             legal = state.legal_actions()
@@ -102,12 +108,12 @@ def without(line: tuple[str, ...], stakes: int) -> tuple[tuple[str, ...], bool]:
     short: list[str] = []
     raises, beyond = 0, False
     for word in line:
-        if word == RAISE:
+        if word in OFFERS:
             raises += 1
-            beyond = raises >= stakes
-        if not (beyond and word in (RAISE, ACCEPT)):
+            beyond = beyond or raises >= stakes
+        if not (beyond and word in (*OFFERS, ACCEPT)):
             short.append(word)
-    return tuple(short), beyond and line[-1] == RAISE
+    return tuple(short), beyond and line[-1] in OFFERS
 
 
 @pytest.mark.parametrize(("rules", "stakes"), CASES)
@@ -129,8 +135,9 @@ def test_the_play_is_the_same_at_every_line(rules: Rules, stakes: int) -> None:
         assert found.player == expected.player
         assert (found.holdings == expected.holdings).all()
         if found.actions != expected.actions:
-            assert found.actions == (RAISE, *expected.actions)
-            assert (found.probabilities[:, 0] == 0).all()
+            offers = OFFERS if rules.remainder else (RAISE,)
+            assert found.actions == (*offers, *expected.actions)
+            assert (found.probabilities[:, : len(offers)] == 0).all()
         np.testing.assert_array_equal(found.probabilities[:, -len(expected.actions) :], expected.probabilities)
     # With one card each player raises at most once: there is no third raise.
     assert beyond or (rules.hand_size, stakes) == (1, 3)

@@ -35,13 +35,18 @@ DECKS = {
     "two cards, ties to the leader": make_rules(5, 1, 2, (1, 2), order="linear", tied="leader"),
     "one card": make_rules(4, 2, 1, (1, 2, 3, 4)),
     "one card, ties to the dealer": make_rules(5, 1, 1, (1, 2), order="linear", tied="dealer"),
+    "remainder": replace(make_rules(3, 2, 3, (1, 2, 4)), remainder=True),
+    "refused remainder, fold": replace(
+        make_rules(4, 2, 2, (1, 2, 4)), remainder=True, remainder_refused="match", fold=True
+    ),
+    "after the card": replace(make_rules(3, 2, 3, (1, 2)), raise_when=("before", "after")),
 }
 FEW_OR_MANY = [2, pytest.param(60, marks=pytest.mark.slow)]  # lines
 
 
 def match_like(rules: Rules) -> Payoffs:
     """Probabilities of winning a match in which more than the second stake is worth no more."""
-    n = len(rules.ladder)
+    n = len(rules.ladder) + rules.remainder
     win0 = (0.62, 0.75, *[1.0] * (n - 2))[:n]
     return Payoffs(win0, (0.4, *[0.0] * (n - 1)), 0.52, PROBABILITY)
 
@@ -52,7 +57,10 @@ def strategies(rules: Rules) -> list[tuple[Payoffs, Pair]]:
     solver = Solver(tree, payoffs)
     solver.step(60)
     random = random_strategy(tree, np.random.default_rng(len(rules.ranks)))
-    return [(Payoffs.points(rules), random), (payoffs, Strategy.of(solver).probabilities)]
+    return [
+        (payoffs if rules.remainder else Payoffs.points(rules), random),
+        (payoffs, Strategy.of(solver).probabilities),
+    ]
 
 
 def game_at(

@@ -11,17 +11,18 @@ import pytest
 
 from games.rules import Rules, preset
 from solver.cfr import Payoffs, Solver
-from solver.equity import hand_rules, scores
+from solver.equity import decider, hand_rules, score_rules, scores
 from solver.essential import essential, left_out
 from solver.match import evaluate_match, solve_pair
+from solver.nodes import UnsupportedRulesError
 from solver.strategy import Strategy, root
-from solver.tree import Tree, UnsupportedRulesError, public_tree
+from solver.tree import Tree, public_tree
 from tests.bridge import random_strategy
 
 FILE = json.loads((Path(__file__).parent / "data" / "exact_cases_variants.json").read_text())
 CASES = {case["name"]: case for case in FILE["cases"]}
 MATCHES = {case["name"]: case for case in FILE["matches"]}
-NO_TREE = ("redeal", "one_card", "decision_before_target")
+NO_TREE = ("redeal", "one_card")
 
 
 def rules_of(case: dict[str, Any]) -> Rules:
@@ -69,7 +70,9 @@ def test_exact_value(name: str) -> None:
 def test_matches(name: str) -> None:
     case = MATCHES[name]
     rules = rules_of(case)
-    uniform = evaluate_match(rules, lambda score: Strategy.uniform(public_tree(rules)))
+    uniform = evaluate_match(
+        rules, lambda score: Strategy.uniform(public_tree(score_rules(rules, score), decider(rules, score)))
+    )
     for score, worth in uniform.items():
         key = f"{score[0]},{score[1]}"
         assert worth == pytest.approx((case["U"][key], case["BL"][key], case["BD"][key]), abs=1e-9)
