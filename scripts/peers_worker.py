@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
 
+from games.openspiel_actions import Actions
 from games.rules import Rules
+from games.state import State
 
 # Nothing of the solver is imported up here: numba's 100 MiB would count as the other solvers' memory.
 
@@ -49,7 +51,7 @@ class OpenSpiel:
         # It numbers the players' actions as they come up in the file.
         lists = re.findall(r"^p .*{(.*)}", text, re.M)
         words = dict.fromkeys(word for actions in lists for word in re.findall('"(.*?)"', actions))
-        self.numbers = list(map(("raise", "accept", "refuse", *rules.ranks).index, words))
+        self.numbers = list(map(Actions(rules, remainder=False).words.index, words))
 
     def run(self, iterations: int) -> None:
         """Iterate."""
@@ -92,17 +94,17 @@ class LiteEFG:
         for player in (1, 2):
             for name, row in self.lite.FileEnv.get_strategy(self.env, player, strategy, "linear-avg-iterate"):
                 text = unquote(name.split("__", 1)[1])
-                found.append((text, list(zip(legal_actions(self.rules, text, len(row)), row, strict=True))))
+                found.append((text, list(zip(legal_actions(self.rules, text), row, strict=True))))
         return {"policy": found}
 
 
-def legal_actions(rules: Rules, text: str, number: int) -> list[int]:
-    """The actions of an information state of `games.openspiel`, in order, when there are so many."""
-    if text.endswith(" raise"):
-        return [1, 2]
-    held = set(text[text.index("[") + 1 : text.index("]")].split())
-    cards = [3 + i for i, rank in enumerate(rules.ranks) if rank in held]
-    return [0, *cards] if number > len(cards) else cards
+def legal_actions(rules: Rules, text: str) -> list[int]:
+    """The actions of an information state of `games.openspiel`, a hand in points, by number in ascending order."""
+    holder, _, line = text.partition("]")
+    held = holder.partition("[")[2].split()
+    legal = State.public(rules).follow(line.split()).legal_actions()
+    words = Actions(rules, remainder=False).words
+    return sorted(words.index(action) for action in legal if action not in rules.ranks or action in held)
 
 
 class Ours:

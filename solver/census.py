@@ -11,22 +11,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from games.cards import deal_weights
-from games.rules import ACCEPT, REFUSE
+from games.rules import ACCEPT, DECLINE, FOLD, PASS, REFUSE
 from solver.kernels import DECISION, LAST_TRICK
-from solver.tree import Ints, Tree
+from solver.nodes import Ints, Node
+from solver.tree import Tree
 
-TURN, ANSWER, RAISED = 0, 1, 2  # kinds of decision: a turn, an answer to a raise, a turn after an accepted raise
+TURN, ANSWER, RAISED, AFTER, OPENING = range(5)
+"""Kinds of decision: a turn, an answer to a raise, a turn after an accepted raise, a raise after the card or none, and
+whether the hand is played at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
     """How large a game is.
 
-    turns, raises, ends: by turn from 1 to 2 * hand_size: turn decisions, those where a raise is legal (each brings an
+    A remainder is a raise here.
+    turns, raises, ends: by turn from 1 to 2 * hand_size: turn decisions, raises that are legal at them (each brings an
     answer, and a turn after it is accepted), and lines that end with this card.
+    after, after_raises: likewise decisions after this card, and raises that are legal at them (each brings an answer).
+    folded: lines that end with a fold; opening: decisions before the first turn (each ends a line if declined).
     hands: different hands by rank; rank_deals, card_deals: pairs of hands, by rank and by card.
-    turn_states, answer_states, raised_states: information states of (leader, dealer) at turns, at answers, and at
-    turns after an accepted raise; choices: those with two actions or more.
+    turn_states, answer_states, raised_states, after_states, opening_states: information states of (leader, dealer) at
+    turns, at answers, at turns after an accepted raise, after a card, and before the first turn; choices: those with
+    two actions or more.
     stored_states, stored_regrets: what a solver keeps for (leader, dealer): states with a choice, those of the last
     trick merged by outcome, impossible ones included, and their actions.
     """
@@ -34,12 +41,18 @@ class Census:
     turns: tuple[int, ...]
     raises: tuple[int, ...]
     ends: tuple[int, ...]
+    after: tuple[int, ...]
+    after_raises: tuple[int, ...]
+    folded: int
+    opening: int
     hands: int
     rank_deals: int
     card_deals: int
     turn_states: tuple[int, ...]
     answer_states: tuple[int, ...]
     raised_states: tuple[int, ...]
+    after_states: tuple[int, ...]
+    opening_states: tuple[int, ...]
     choices: tuple[int, ...]
     stored_states: tuple[int, ...]
     stored_regrets: tuple[int, ...]
@@ -47,12 +60,12 @@ class Census:
     @property
     def decisions(self) -> int:
         """Public decision nodes."""
-        return sum(self.turns) + 2 * sum(self.raises)
+        return self.opening + sum(self.turns) + 2 * sum(self.raises) + sum(self.after) + sum(self.after_raises)
 
     @property
     def refused(self) -> int:
         """Lines that end with a refusal: whatever may be raised may be refused."""
-        return sum(self.raises)
+        return sum(self.raises) + sum(self.after_raises)
 
     @property
     def played_out(self) -> int:
@@ -62,7 +75,13 @@ class Census:
     @property
     def information_states(self) -> int:
         """Information states of both players."""
-        return sum(self.turn_states) + sum(self.answer_states) + sum(self.raised_states)
+        return sum(self.states_of)
+
+    @property
+    def states_of(self) -> tuple[int, int]:
+        """Information states of (leader, dealer)."""
+        kinds = self.turn_states, self.answer_states, self.raised_states, self.after_states, self.opening_states
+        return sum(kind[0] for kind in kinds), sum(kind[1] for kind in kinds)
 
 
 def census(tree: Tree) -> Census:
@@ -73,12 +92,18 @@ def census(tree: Tree) -> Census:
         turns=tuple(tally.turns.tolist()),
         raises=tuple(tally.raises.tolist()),
         ends=tuple(tally.ends.tolist()),
+        after=tuple(tally.after.tolist()),
+        after_raises=tuple(tally.after_raises.tolist()),
+        folded=tally.folded,
+        opening=tally.opening,
         hands=tree.size(tree.rules.hand_size),
         rank_deals=int(np.count_nonzero(deals)),
         card_deals=int(deals.sum()),
         turn_states=tuple(tally.states[TURN].tolist()),
         answer_states=tuple(tally.states[ANSWER].tolist()),
         raised_states=tuple(tally.states[RAISED].tolist()),
+        after_states=tuple(tally.states[AFTER].tolist()),
+        opening_states=tuple(tally.states[OPENING].tolist()),
         choices=tuple(tally.choices.tolist()),
         stored_states=tuple(sum(len(states[p]) * lanes for states, lanes in blocks) for p in range(2)),
         stored_regrets=tuple(sum(sum(states[p]) * lanes for states, lanes in blocks) for p in range(2)),
@@ -89,8 +114,11 @@ class _Tally:
     """Counts of a tree's programs, added up."""
 
     def __init__(self, tree: Tree) -> None:
-        self.turns, self.raises, self.ends = np.zeros((3, 2 * tree.rules.hand_size), np.int64)
-        self.states = np.zeros((3, 2), np.int64)  # kind of decision, player
+        self.turns, self.raises, self.ends, self.after, self.after_raises = np.zeros(
+            (5, 2 * tree.rules.hand_size), np.int64
+        )
+        self.folded = self.opening = 0
+        self.states = np.zeros((5, 2), np.int64)  # kind of decision, player
         self.choices = np.zeros(2, np.int64)
         for number in range(len(tree.programs)):
             self._add(tree, number)
@@ -116,28 +144,53 @@ class _Tally:
                 lines[key] = after[(after >= 0).all(axis=1)]
             at, player, held = lines[key], node.player, node.spot.held
             turn = 2 * rules.hand_size - sum(held)  # from 0: the turn of the next card
-            answered = node.parent >= 0 and tree.nodes[node.parent].words == (ACCEPT, REFUSE)
             if last:
-                self._decide(TURN, player, 1, turn + 1, at, int(node.raise_legal))
-                if node.raise_legal:
+                offers = len(node.words)
+                self._decide(TURN, player, 1, turn + 1, at, offers)
+                for _ in range(offers):
                     self._decide(ANSWER, 1 - player, 0, turn + 1, at, 2)
                     self._decide(RAISED, player, 1, turn + 1, at, 0)
-                self.ends[turn + 1] += (1 + node.raise_legal) * _holdings(at, 1)
+                self.ends[turn + 1] += (1 + offers) * _holdings(at, 1)
             elif node.kind == DECISION:
-                kind = ANSWER if node.words == (ACCEPT, REFUSE) else RAISED if answered else TURN
-                self._decide(kind, player, held[player], turn, at, len(node.words))
-            elif not answered:  # an end by a card
-                self.ends[turn - 1] += len(at)
+                raises = len(node.words) - (FOLD in node.words) - (PASS in node.words)
+                self._decide(_kind(tree, node), player, held[player], turn, at, len(node.words), raises)
+            else:
+                # A hand that the first card of a program's histories has decided has no parent in the program.
+                words = tree.nodes[node.parent].words if node.parent >= 0 else ()
+                if node.parent < 0 or node.edge >= len(words):
+                    self.ends[turn - 1] += len(at)
+                elif words[node.edge] == FOLD:
+                    self.folded += len(at)
 
-    def _decide(self, kind: int, player: int, held: int, turn: int, left: Ints, words: int) -> None:
-        """Count a decision with `words` public actions (0 or 1 at a turn, where a card may be played; else 2)."""
-        if kind == TURN:
-            self.turns[turn] += len(left)
-            self.raises[turn] += len(left) * words
+    def _decide(
+        self, kind: int, player: int, held: int, turn: int, left: Ints, words: int, raises: int | None = None
+    ) -> None:
+        """Count a decision before or after the card of a turn (from 0), with so many public actions, raises (by default
+        all of them) among them."""
+        if kind in (TURN, AFTER):
+            decisions, legal = (self.turns, self.raises) if kind == TURN else (self.after, self.after_raises)
+            at = turn if kind == TURN else turn - 1
+            decisions[at] += len(left)
+            legal[at] += len(left) * (words if raises is None else raises)
+        self.opening += len(left) if kind == OPENING else 0
         possible = _holdings(left, held)
         self.states[kind, player] += possible
         # Without a public action, who holds a single rank has nothing to choose.
         self.choices[player] += possible - (0 if words else np.count_nonzero(left >= held))
+
+
+def _kind(tree: Tree, node: Node) -> int:
+    """What a decision is about."""
+    if node.words == (ACCEPT, REFUSE):
+        return ANSWER
+    if PASS in node.words:
+        return AFTER
+    if DECLINE in node.words:
+        return OPENING
+    above = tree.nodes[node.parent] if node.parent >= 0 else node
+    # After a card an accepted raise leads to the next turn.
+    raised = above.words == (ACCEPT, REFUSE) and PASS not in tree.nodes[above.parent].words
+    return RAISED if raised else TURN
 
 
 def _holdings(left: Ints, size: int) -> int:

@@ -1,18 +1,18 @@
 """Strategies to OpenSpiel and back (extra `openspiel`).
 
 OpenSpiel names an information state of `games.openspiel` by a text, `leader [3 8] raise accept A`: the player, the
-cards still held, the line.  The tree has it at the line's position, by the cards still held.  So each way is a look-up,
-but for the answerer's last card, where one state of the tree stands for all holdings with the same outcome
-(`solver.kernels`, "The last trick").  Out of the tree each of them gets what the state has; into it goes their mean,
-weighted by how likely the answerer holds each of them there: his own way to the line times the deal.  By then every
-other card is on the table, so nobody's expectation or best response changes.
+cards still held, the line.  The tree has it at the line's position, by the cards still held, with the actions in
+another order.  So each way is a look-up, but for the answerer's last card, where one state of the tree stands for all
+holdings with the same outcome (`solver.kernels`, "The last trick").  Out of the tree each of them gets what the state
+has; into it goes their mean, weighted by how likely the answerer holds each of them there: his own way to the line
+times the deal.  By then every other card is on the table, so nobody's expectation or best response changes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import cast
 
@@ -20,10 +20,10 @@ import numpy as np
 from open_spiel.python import policy as policies
 
 from games.cards import counts, hands
-from games.openspiel import ACCEPT, FIRST_RANK, PLAYERS, RAISE, REFUSE, WORDS, TrucGame, TrucState, load
+from games.openspiel import PLAYERS, TrucGame, TrucState, load
+from games.openspiel_actions import Actions
 from games.rules import Rules, shown
 from solver.cfr import Floats, Payoffs
-from solver.essential import left_out
 from solver.kernels import LANES, LAST_TRICK
 from solver.strategy import Decision, LineError, Position, Strategy, actions, child, root, rows_at
 from solver.tree import Tree
@@ -39,24 +39,30 @@ class ExchangeError(ValueError):
     """A policy of another game, or none at all; the message is one sentence."""
 
 
-def load_game(rules: Rules, payoffs: Payoffs | None = None) -> TrucGame:
-    """The OpenSpiel game of a rule set, by default in points.  Raises `games.rules.RulesError`."""
-    if payoffs is None or payoffs == Payoffs.points(rules):
-        return load(rules)
-    return load(rules, payoffs.win0, payoffs.win1, payoffs.tie)
+def load_game(rules: Rules, payoffs: Payoffs | None = None, decider: int | None = None) -> TrucGame:
+    """The OpenSpiel game of a rule set, by default in points.
+
+    payoffs: of the ladder's stakes, then of the match if there is a remainder, then of a hand declined if somebody
+    decides about that; decider: who does, as for `solver.tree.Tree`.  Raises `games.rules.RulesError`.
+    """
+    standing = "none" if decider is None else PLAYERS[decider]
+    if payoffs is None or (payoffs == Payoffs.points(rules) and decider is None):
+        return load(rules, before_target=standing)
+    n = len(rules.ladder)
+    win0, win1 = payoffs.win0, payoffs.win1
+    match = (win0[n], win1[n]) if rules.remainder else None
+    declined = None if decider is None else win0[-1]
+    return load(rules, win0[:n], win1[:n], payoffs.tie, match, declined, standing)
 
 
 class _Names:
     """One rule set's words and OpenSpiel's numbers for them, and the order of holdings in the tree."""
 
-    def __init__(self, rules: Rules) -> None:
-        """Raises ExchangeError for rules with other actions than raises before the card."""
-        if left_out(rules, in_match=True) or rules.remainder or rules.decision_before_target:
-            raise ExchangeError(f"the rules {rules.name!r} have actions (fold, for example) that are not exchanged yet")
+    def __init__(self, rules: Rules, words: Sequence[str]) -> None:
+        """words: of all actions, by OpenSpiel's numbers."""
         self.rules = rules
-        self.action = dict(zip(WORDS, (RAISE, ACCEPT, REFUSE), strict=True))
-        self.action |= {rank: FIRST_RANK + i for i, rank in enumerate(rules.ranks)}
-        self.word = {number: word for word, number in self.action.items()}
+        self.word = dict(enumerate(words))
+        self.action = {word: number for number, word in self.word.items()}
         self.rank = {rank: i for i, rank in enumerate(rules.ranks)}
         self.holding = [  # by number of cards: how many cards of each rank, as bytes -> place
             {
@@ -80,10 +86,10 @@ class OpenSpielPolicy(policies.Policy):  # type: ignore[misc]  # OpenSpiel is un
     def __init__(self, strategy: Strategy, game: TrucGame) -> None:
         """Raises ExchangeError if the strategy is for another rule set."""
         super().__init__(game, list(range(len(PLAYERS))))
-        if _known(game.rules) != _known(strategy.tree.rules):
+        if not same_hand(game, strategy.tree):
             raise ExchangeError(f"the strategy is for {strategy.tree.rules.name!r}, the game has other rules")
         self.strategy = strategy
-        self.names = _Names(strategy.tree.rules)
+        self.names = _Names(strategy.tree.rules, game.actions.words)
         self.position = lru_cache(maxsize=CACHED_LINES)(self._position)
 
     def _position(self, line: bytes) -> Position:
@@ -112,9 +118,21 @@ class OpenSpielPolicy(policies.Policy):  # type: ignore[misc]  # OpenSpiel is un
         return {self.names.action[action]: share for action, legal, share in shares if legal}
 
 
-def _known(rules: Rules) -> tuple[object, ...]:
-    """What makes a hand of a rule set."""
-    return tuple(value for key, value in asdict(rules).items() if key not in ("name", "target"))
+def same_hand(game: TrucGame, tree: Tree) -> bool:
+    """Whether a game, where it stands in its match, has the hand of a tree: its actions and stakes."""
+    rules, decider = game.rules, game.decider
+    if not game.actions.remainder:  # of a hand in points
+        rules = replace(rules, remainder=False)
+    if rules.decision_before_target and game.payoffs.before_target != "none":
+        rules = replace(rules, ladder=rules.ladder[-1:], one_card=False)  # and there are no raises
+    return decider == tree.decider and _hand(rules) == _hand(tree.rules)
+
+
+def _hand(rules: Rules) -> dict[str, object]:
+    """What makes a hand of a rule set; who decides before the target is told apart."""
+    refused = rules.remainder_refused if rules.remainder else "stake"
+    fields = asdict(replace(rules, remainder_refused=refused, decision_before_target=False))
+    return {key: value for key, value in fields.items() if key not in ("name", "target")}
 
 
 def tabular(
@@ -137,11 +155,15 @@ def imported(tree: Tree, policy: policies.Policy | Table, payoffs: Payoffs | Non
     uniformly), a `TabularPolicy`, or any other policy of a deck small enough to list its states.  payoffs: those of the
     strategy, by default points.  Raises ExchangeError.
     """
+    game = getattr(policy, "game", None)
+    if isinstance(game, TrucGame) and not same_hand(game, tree):
+        raise ExchangeError(f"the tree is of {tree.rules.name!r}, the policy's game has other rules")
+    words = game.actions.words if isinstance(game, TrucGame) else Actions(tree.rules, tree.rules.remainder).words
     lines: dict[str, list[tuple[str, Sequence[tuple[int, float]]]]] = {}
     for text, weights in _table(policy).items():
         holder, _, line = text.partition("]")
         lines.setdefault(line, []).append((holder, weights))
-    reader = _Reader(tree, Strategy.uniform(tree, payoffs))
+    reader = _Reader(tree, Strategy.uniform(tree, payoffs), words)
     for text in sorted(lines, key=str.split):  # whatever leads to a line comes before it
         try:
             reader.read(tuple(text.split()), lines[text])
@@ -161,10 +183,10 @@ def _table(policy: policies.Policy | Table) -> Table:
 class _Reader:
     """Reads information states into a strategy, line by line, in an order that has prefixes first."""
 
-    def __init__(self, tree: Tree, strategy: Strategy) -> None:
+    def __init__(self, tree: Tree, strategy: Strategy, words: Sequence[str]) -> None:
         self.tree = tree
         self.strategy = strategy
-        self.names = _Names(tree.rules)
+        self.names = _Names(tree.rules, words)
         # Read in place of probabilities, these tell in which row of the tree's arrays each probability is.
         numbers = [np.broadcast_to(np.arange(float(rows))[:, None], (rows, LANES)) for rows in tree.rows]
         self.rows = numbers[0], numbers[1]
@@ -187,8 +209,9 @@ class _Reader:
         position = self.position(line)
         rows = rows_at(self.tree, position, self.rows)
         numbers = [self.names.action[action] for action in rows.actions]
-        merging = self.tree.nodes[position.node].kind == LAST_TRICK and position.stage == 0 and numbers[0] == RAISE
-        mixed = np.full((len(rows.holdings), 2), 0.5)
+        offers = self.tree.nodes[position.node].words
+        merging = self.tree.nodes[position.node].kind == LAST_TRICK and position.stage == 0 and len(offers) > 0
+        mixed = np.full((len(rows.holdings), len(offers) + 1), 1 / (len(offers) + 1))
         column = self.strategy.probabilities[rows.player][:, position.lane]
         for holder, weights in states:
             player, _, cards = holder.partition(" [")
@@ -212,7 +235,7 @@ class _Reader:
             self._merge(line, rows, mixed, column)
 
     def _merge(self, line: Line, rows: Decision, mixed: Floats, column: Floats) -> None:
-        """The answerer's plays with each last card, (raise, play), as those of the cards with the same outcome."""
+        """The answerer's plays with each last card, (raises, play), as those of the cards with the same outcome."""
         deal = self._deal(line, rows.player)
         likely = deal * self.reach(line, rows.player)
         first = rows.probabilities[:, 0].astype(np.int64)
@@ -220,7 +243,7 @@ class _Reader:
             alike = first == row
             weight = (likely if likely[alike].any() else deal)[alike]
             if weight.any():
-                column[row : row + 2] = weight @ mixed[alike] / weight.sum()
+                column[row : row + mixed.shape[1]] = weight @ mixed[alike] / weight.sum()
 
     def _reach(self, line: Line, player: int) -> Floats:
         """How likely a player's own actions lead to a line, by his holding there."""

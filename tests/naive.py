@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from games.cards import deal_weights, hands
-from games.rules import ACCEPT, RAISE, REFUSE, Rules
+from games.rules import ACCEPT, DECLINE, RAISE, REFUSE, Rules
 from games.state import State
 from solver.cfr import Pair, Payoffs
 from solver.last_trick import LastTrick, Play
@@ -39,12 +39,13 @@ def of_game(game: Subgame | LastTrick, strategy: Any) -> Policy:
 
 
 def _play(game: LastTrick, play: Play, position: Position) -> Array:
-    if position.stage == 1:
-        return np.array([[play.accepts, 1 - play.accepts]])
+    if position.stage % 2:
+        accept = play.accepts[position.offer]
+        return np.array([[accept, 1 - accept]])
     cards = np.eye(len(play.raises))
-    if position.stage == 2 or not actions(game.tree, position)[1]:
+    if position.stage or not actions(game.tree, position)[1]:
         return cards
-    return np.column_stack([play.raises, cards * (1 - play.raises[:, None])])
+    return np.column_stack([play.raises, cards * (1 - play.raises.sum(axis=1, keepdims=True))])
 
 
 @lru_cache(maxsize=1024)
@@ -76,11 +77,12 @@ class Naive:
 
     @classmethod
     def at(
-        cls, tree: Tree, payoffs: Payoffs, policy: Policy, line: tuple[str, ...], free: tuple[int, ...] = ()
-    ) -> Naive:
-        """After a line, by Bayes' rule from the deal on."""
-        deals = deal_weights(tree.rules)
-        now = cls(tree, payoffs, policy, State.public(tree.rules), root(tree), deals / deals.sum())
+        cls, tree: Tree, payoffs: Payoffs, policy: Policy, line: tuple[str, ...], free: tuple[int, ...] = (),
+        deals: Array | None = None,
+    ) -> Naive:  # fmt: skip
+        """After a line, by Bayes' rule from the deal on; deals: shape (H0, H1), weights that are not the deck's."""
+        deals = deal_weights(tree.rules) if deals is None else deals
+        now = cls(tree, payoffs, policy, start(tree.rules, tree.decider), root(tree), deals / deals.sum())
         for action in line:
             names, player = now.names, now.state.to_play
             table = policy(now.position)[:, names.index(action)]
@@ -96,8 +98,8 @@ class Naive:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns of a policy's table."""
-        words = tuple(word for word in self.state.legal_actions() if word in (RAISE, ACCEPT, REFUSE))
-        return words if self.state.phase == "answer" else (*words, *self.tree.rules.ranks)
+        words = tuple(word for word in self.state.legal_actions() if word not in self.tree.rules.ranks)
+        return words if self.state.phase in ("answer", "after", "decision") else (*words, *self.tree.rules.ranks)
 
     def shrunk(self, joint: Array, action: str) -> Array:
         """A matrix of holdings after the player to act has done an action."""
@@ -160,7 +162,8 @@ class Naive:
 
     def _payoff(self, over: State, me: int) -> float:
         leader = {0: self.payoffs.win0, 1: self.payoffs.win1}
-        amount = self.payoffs.tie if over.winner == -1 else leader[over.winner or 0][over.level]
+        level = self.tree.levels - 1 if over.line[-1] == DECLINE else over.level
+        amount = self.payoffs.tie if over.winner == -1 else leader[over.winner or 0][level]
         return amount if me == 0 else self.payoffs.total - amount
 
     # -- what an answer states ----------------------------------------------------------------------------------------
@@ -205,13 +208,19 @@ class Naive:
         return _given(found, self.mine.sum(axis=1))
 
 
+def start(rules: Rules, decider: int | None = None) -> State:
+    """The first decision, at a score if the rules ask for one; decider: who stands one point before the target."""
+    points = [rules.target - 1 if side == decider else 0 for side in (0, 1)]
+    return State.public(rules, (points[0], points[1]) if rules.needs_score else None)
+
+
 def _given(values: Array, mass: Array) -> Array:
     return np.divide(values, mass[:, None], out=np.full_like(values, np.nan), where=mass[:, None] > 0)
 
 
-def lines(rules: Rules) -> Iterator[tuple[str, ...]]:
+def lines(rules: Rules, decider: int | None = None) -> Iterator[tuple[str, ...]]:
     """Every public history with a decision after it."""
-    waiting = [State.public(rules)]
+    waiting = [start(rules, decider)]
     while waiting:
         state = waiting.pop()
         if not state.is_over:

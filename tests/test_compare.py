@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from games.rules import preset
+from games.rules import Rules, preset, preset_names
 from games.state import State
 from solver.cfr import Payoffs
 from solver.cli import main
+from solver.essential import essential
 from solver.paths import shipped_strategy
 from solver.storage import load_strategy
 from solver.strategy import Strategy
@@ -49,22 +50,60 @@ def shipped() -> Strategy:
 # ---------------------------------------------------------------------------------------------------------------- CFR
 
 
-@pytest.mark.parametrize(
-    ("rules", "payoffs"), [pytest.param(*deck, id=deck[0].name) for deck in compare.small_decks(True)]
-)
+def decks(quick: bool, *names: str) -> list:
+    """The small decks of presets, as parameters of a test."""
+    found = [(name, deck) for name in names for deck in compare.small_decks(preset(name), quick)]
+    return [pytest.param(deck, id=f"{name}-{deck.rules.name}") for name, deck in found]
+
+
+@pytest.mark.parametrize("small", decks(True, "le-truc"))
 @pytest.mark.parametrize("algorithm", ["cfr", "cfr+"])
-def test_cfr_comes_to_the_same_policies(rules, payoffs, algorithm) -> None:
-    game = load_game(rules, payoffs)
+def test_cfr_comes_to_the_same_policies(small: compare.Small, algorithm: str) -> None:
+    game = load_game(small.rules, small.payoffs)
     template, root = policies.TabularPolicy(game), Remembered(game.new_initial_state())
-    assert compare.cfr_difference(Tree(rules), payoffs, root, template, algorithm, silent) <= 1e-9
+    assert compare.cfr_difference(Tree(small.rules), small.payoffs, root, template, algorithm, silent) <= 1e-9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [3, 4])
-def test_cfr_of_the_larger_decks(number: int) -> None:
-    deck = compare.compare_deck(*compare.small_decks(False)[number], 0, silent)
+@pytest.mark.parametrize("small", decks(True, "french", "catalan", "mini") + decks(False, "le-truc")[3:])
+def test_decks(small: compare.Small) -> None:
+    deck = compare.compare_deck(small, True, silent)
     assert deck.agrees
+    assert deck.information_states[0] == deck.information_states[1]
     assert max(deck.cfr.values()) <= 1e-9
+
+
+def test_what_small_decks_have() -> None:
+    """Every action that the tree has, in points and at each kind of score."""
+    french, catalan = (compare.small_decks(preset(name), True) for name in ("french", "catalan"))
+    assert [deck.rules.name for deck in french] == ["small", "small-match"]
+    assert [(deck.rules.fold, deck.rules.remainder) for deck in french] == [(True, False), (True, True)]
+    assert [(deck.rules.name, deck.decider) for deck in catalan[2:]] == [
+        ("small-leader-decides", 0),
+        ("small-dealer-decides", 1),
+    ]
+    assert all(deck.rules.raise_when == ("before", "after") for deck in catalan)
+    assert len(compare.small_decks(preset("catalan"), False)) == 8
+
+
+@pytest.mark.parametrize(
+    ("ranks", "copies", "hand_size"), [(16, 1, 3), (2, 12, 3), (1, 12, 1), (1, 12, 3), (3, 2, 3), (9, 4, 2)]
+)
+def test_any_rules_have_small_decks(ranks: int, copies: int, hand_size: int) -> None:
+    labels = tuple("23456789ABCDEFGH"[:ranks])
+    rules = Rules("odd", labels, "linear", copies, hand_size, (3,), "nobody", target=1, decision_before_target=True)
+    for deck in compare.small_decks(rules, True):
+        assert deck.rules.n_cards >= 2 * hand_size
+        assert deck.rules.n_cards <= 12
+        assert len(deck.payoffs.win0) == Tree(deck.rules, decider=deck.decider).levels
+
+
+@pytest.mark.parametrize("change", ["states", "hands"])
+def test_a_deck_agrees_in_everything(found: compare.Comparison, change: str) -> None:
+    (deck,) = found.decks
+    assert deck.agrees
+    more = {"information_states": (1110, 1111)} if change == "states" else {"played": replace(deck.played, mean=9.0)}
+    assert not replace(deck, **more).agrees
 
 
 # -------------------------------------------------------------------------------------------------------------- hands
@@ -139,6 +178,18 @@ def test_a_disagreement_does_not_stop_the_rest(monkeypatch) -> None:
     assert not played.agrees
 
 
+@pytest.mark.parametrize("name", [name for name in preset_names() if essential(preset(name)) != preset(name)])
+def test_hands_of_the_other_presets(name: str) -> None:
+    """As the full deck is solved in points."""
+    check(compare.play(Strategy.uniform(Tree(essential(preset(name)))), 300, 1, silent))
+
+
+@pytest.mark.parametrize("small", decks(False, "french", "catalan"))
+def test_random_hands_with_every_action(small: compare.Small) -> None:
+    tree = Tree(small.rules, decider=small.decider)
+    check(compare.play(Strategy.uniform(tree, small.payoffs), 400, 1, silent))
+
+
 def test_hands_of_a_match() -> None:
     rules = preset("mini")
     payoffs = Payoffs((0.55, 0.7, 1.0), (0.4, 0.3, 0.0), 0.5, "match-winning probability")
@@ -175,11 +226,16 @@ def test_json() -> None:
     result = truc(*SHORT, "--json")
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
-    assert list(document) == ["variant", "unit", "seed", "agrees", "packages", "small_decks", "hands", "mccfr"]
+    keys = ["variant", "unit", "seed", "agrees", "packages", "strategy", "left_out", "small_decks", "hands"]
+    assert list(document) == [*keys, "random_hands", "mccfr"]
+    assert (document["strategy"], document["left_out"]) == ("the stored strategy", {"hands": {}, "small_decks": {}})
     assert (document["variant"], document["unit"], document["agrees"]) == ("le-truc", "points per hand", True)
     assert [deck["deck"] for deck in document["small_decks"]] == ["tiny", "linear", "tiny-match"]
     for deck in document["small_decks"]:
-        assert deck.keys() == {"deck", "information_states", "agrees", "policies", "cfr"}
+        states = {"information_states", "information_states_ours"}
+        assert deck.keys() == {"deck", "agrees", "policies", "cfr", "hands"} | states
+        assert deck["information_states"] == deck["information_states_ours"] == 1110
+        assert (deck["hands"]["hands"], deck["hands"]["agrees"]) == (200, True)
         assert [each["policy"] for each in deck["policies"]] == [
             "uniform",
             "solved",
@@ -194,21 +250,47 @@ def test_json() -> None:
     hands = document["hands"]
     assert (hands["hands"], hands["disagreements"], hands["agrees"]) == (200, [], True)
     assert hands["sigmas"] == pytest.approx((hands["mean"] - hands["value"]) / hands["standard_error"])
+    assert (document["random_hands"]["hands"], document["random_hands"]["disagreements"]) == (20, [])
     (point,) = document["mccfr"]["seconds"]
     assert point["openspiel"].keys() == {"seconds", "iterations", "exploitability", "states"}
     assert point["ours"].keys() == document["mccfr"]["level"].keys() == {"seconds", "iterations", "exploitability"}
     assert point["ours"]["exploitability"] < point["openspiel"]["exploitability"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["french", "catalan"])
+def test_other_presets_from_the_shell(name: str) -> None:
+    """Without a strategy of theirs one is solved; what is left out is told."""
+    result = truc(*SHORT, "--variant", name, "--json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert (document["variant"], document["agrees"]) == (name, True)
+    assert len(document["small_decks"]) == {"french": 2, "catalan": 4}[name]
+    gone = {"french": "redeal", "catalan": "the one-card hand"}[name]
+    assert document["left_out"]["small_decks"].keys() == {gone}
+    assert document["left_out"]["hands"].keys() > {gone}
+
+
+def test_rules_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(replace(preset("tiny"), name="own", hand_size=2, fold=True, remainder=True).to_toml())
+    result = truc(*SHORT, "--rules", str(file))
+    assert result.exit_code == 0, result.stderr
+    assert "own: a strategy solved for this played through OpenSpiel" in result.stdout
+    assert "Left out of the whole game: the remainder, since it needs a score." in result.stdout
+    assert "Left out of the small decks" not in result.stdout
+
+
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> compare.Comparison:
     """A comparison that takes no time, which the command then shows."""
     worth = compare.Worth("uniform", (0.5, 0.5 + 1e-15), (1.0, 1.0))
-    deck = compare.Deck("tiny", 1110, [worth], {"cfr": 1e-14, "cfr+": 0.0})
+    played = compare.Played(100, 560, [], -0.3, 0.05, -0.33)
+    deck = compare.Deck("tiny", (1110, 1110), [worth], {"cfr": 1e-14, "cfr+": 0.0}, played)
     point = compare.Reached(10.0, 100, 1.5, 5000)
     race = compare.Race([point], [replace(point, exploitability=1e-5, states=None)], replace(point, seconds=0.01), 1.5)
     result = compare.Comparison(
-        preset("le-truc"), "points per hand", 1, [deck], compare.Played(100, 560, [], -0.3, 0.05, -0.33), race
+        preset("le-truc"), "points per hand", compare.STORED, 1, [deck], played, replace(played, hands=10), race
     )
     monkeypatch.setattr(compare, "compare", lambda *_, **__: result)
     return result
@@ -229,11 +311,15 @@ def test_text(found: compare.Comparison) -> None:
         ({"worths": [compare.Worth("uniform", (0.5, 0.6), (1.0, 1.0))]}, "disagree about tiny."),
         ({"mean": -0.1}, "disagree about the hands played."),
         ({"disagreements": ["the payoffs: 1 in OpenSpiel, 2 in the tree"]}, "disagree about the hands played."),
+        ({"random": compare.Played(9, 50, [], 9.0, 0.1, 0.0)}, "disagree about the hands played."),
+        ({"information_states": (1110, 1111)}, "disagree about tiny."),
     ],
 )
 def test_disagreement_is_exit_code_1(found, change, sentence, monkeypatch) -> None:
-    if change.keys() & {"cfr", "worths"}:
+    if change.keys() & {"cfr", "worths", "information_states"}:
         result = replace(found, decks=[replace(found.decks[0], **change)])
+    elif "random" in change:
+        result = replace(found, **change)
     else:
         result = replace(found, played=replace(found.played, **change))
     monkeypatch.setattr(compare, "compare", lambda *_, **__: result)
@@ -260,7 +346,7 @@ def test_limits_go_to_the_comparison(found, monkeypatch) -> None:
     [
         (("--seconds", "0"), 2, "must be a number above 0"),
         (("--hands", "1"), 2, "--hands"),
-        (("--variant", "mini"), 1, "no strategy for 'mini'"),
+        (("--variant", "nothing"), 2, "no rule set 'nothing'"),
         (("--strategy", str(ROOT / "README.md")), 4, "not a le-truc strategy file"),
     ],
 )

@@ -12,18 +12,29 @@ import pytest
 from games.rules import Rules, preset
 from games.state import State
 from solver.cfr import Payoffs, Solver
+from solver.equity import decider, score_rules
 from solver.strategy import Strategy, child, ending, find
 from solver.tree import Tree
 from tests.bridge import case_payoffs, make_rules
 from tests.test_oracle import CASES, case_rules
+from tests.test_tree_variants import CASES as VARIANTS
+from tests.test_tree_variants import rules_of, with_tree
 
 pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed: pip install -e '.[openspiel]'")
 
 from open_spiel.python import policy as policies  # noqa: E402
 from open_spiel.python.algorithms import exploitability  # noqa: E402
 
+from games.openspiel import load  # noqa: E402
 from solver.compare import AGREE, random_table  # noqa: E402
-from solver.openspiel import ExchangeError, OpenSpielPolicy, imported, load_game, tabular  # noqa: E402
+from solver.openspiel import (  # noqa: E402
+    ExchangeError,
+    OpenSpielPolicy,
+    imported,
+    load_game,
+    same_hand,
+    tabular,
+)
 from solver.openspiel_algorithms import Remembered, sampled_table, worth  # noqa: E402
 
 PLAIN = ("c3x2_L12", "c3x4_L12_leader")
@@ -168,8 +179,119 @@ def test_rules_must_be_the_games() -> None:
     with pytest.raises(ExchangeError, match="other rules"):
         OpenSpielPolicy(both("tiny").solved, load_game(preset("mini")))
     folding = replace(preset("tiny"), fold=True)
-    with pytest.raises(ExchangeError, match="fold"):
-        OpenSpielPolicy(Strategy.uniform(Tree(folding)), load_game(folding))
+    with pytest.raises(ExchangeError, match="other rules"):
+        OpenSpielPolicy(Strategy.uniform(Tree(folding)), load_game(preset("tiny")))
+    with pytest.raises(ExchangeError, match="other rules"):
+        imported(Tree(folding), both("tiny").template)
+    # In points nobody can call the remainder, so a tree that has it is of another hand.
+    calling = replace(preset("tiny"), remainder=True)
+    with pytest.raises(ExchangeError, match="other rules"):
+        imported(Tree(calling), policies.TabularPolicy(load_game(calling)))
+    assert imported(Tree(preset("tiny")), policies.TabularPolicy(load_game(calling)))
+
+
+# ------------------------------------------------------------------------------------------ the actions of other rules
+
+SMALL = Rules("small", ("A", "2", "3"), "linear", 2, 2, (1, 2, 3), "nobody", target=4)
+EVERYTHING = replace(SMALL, raise_when=("before", "after"), remainder=True, fold=True)
+OTHERS: dict[str, tuple[Rules, int | None]] = {
+    "everything": (EVERYTHING, None),
+    "refused remainders": (replace(EVERYTHING, remainder_refused="match", all_tied="dealer"), None),
+    "remainder": (replace(SMALL, remainder=True, order="circular"), None),
+    "remainder, three cards": (replace(preset("tiny"), remainder=True), None),
+    "leader decides": (replace(SMALL, decision_before_target=True, ladder=(3,)), 0),
+    "dealer decides": (replace(EVERYTHING, remainder=False, decision_before_target=True, ladder=(3,)), 1),
+}
+
+
+def probabilities(rules: Rules, decider: int | None) -> Payoffs:
+    """Some payoffs for each level of a tree."""
+    rng, levels = np.random.default_rng(3), Tree(rules, decider=decider).levels
+    win0, win1 = rng.uniform(0.5, 1, levels), rng.uniform(0, 0.5, levels)
+    if decider is not None:
+        win1[-1] = win0[-1]
+    return Payoffs(tuple(win0), tuple(win1), 0.5, "match-winning probability")
+
+
+@pytest.mark.parametrize(
+    ("name", "reduced"),
+    [(name, reduced) for name in OTHERS for reduced in (True, False) if not reduced or Tree(OTHERS[name][0]).reduced],
+)
+def test_every_action_there_and_back(name: str, reduced: bool) -> None:
+    rules, decider = OTHERS[name]
+    payoffs, tree = probabilities(rules, decider), Tree(rules, reduced, decider)
+    game = load_game(rules, payoffs, decider)
+    template, start = policies.TabularPolicy(game), Remembered(game.new_initial_state())
+    for seed in range(2):
+        table = random_table(template, seed)
+        strategy = imported(tree, table, payoffs)
+        found = strategy.evaluate()
+        assert (found.value, found.nash_conv) == pytest.approx(worth(start, table), abs=AGREE)
+        again = tabular(strategy, game, template)
+        assert (found.value, found.nash_conv) == pytest.approx(worth(start, again), abs=AGREE)
+        if not tree.reduced:
+            expected = table.action_probability_array
+            np.testing.assert_allclose(again.action_probability_array, expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("score", [(0, 0), (3, 0), (1, 3), (3, 3)])
+def test_the_game_of_all_rules_has_the_hand_at_a_score(score: tuple[int, int]) -> None:
+    """OpenSpiel has the whole ladder and is told where the match stands; the tree has what is left of it there."""
+    rules = replace(SMALL, decision_before_target=True, raise_when=("before", "after"))
+    who = decider(rules, score)
+    tree = Tree(score_rules(rules, score), decider=who)
+    win0, win1, declined = (0.6, 0.7, 0.8), (0.4, 0.3, 0.1), 0.55
+    before = {(0, 0): "none", (3, 0): "leader", (1, 3): "dealer", (3, 3): "both"}[score]
+    if before == "both":  # the hand decides the match, whatever its stake
+        win0, win1 = (1.0,) * 3, (0.0,) * 3
+    game = load(rules, win0, win1, 0.5, None, declined if who is not None else None, before)
+    levels = 1 if 3 in score else 3
+    more = () if who is None else (declined,)
+    payoffs = Payoffs((*win0[-levels:], *more), (*win1[-levels:], *more), 0.5, "match-winning probability")
+    table = random_table(policies.TabularPolicy(game), 1)
+    found = imported(tree, table, payoffs).evaluate()
+    expected = worth(Remembered(game.new_initial_state()), table)
+    assert (found.value, found.nash_conv) == pytest.approx(expected, abs=AGREE)
+    elsewhere = load(
+        rules, (0.6, 0.7, 0.8), (0.4, 0.3, 0.1), 0.5, None, 0.5, "leader" if before != "leader" else "dealer"
+    )
+    assert not same_hand(elsewhere, tree)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", with_tree(VARIANTS))
+def test_uniform_play_of_the_exact_cases(name: str) -> None:
+    """OpenSpiel's numbers and ours are those of data/exact_cases_variants.json, and so are the counts."""
+    case, rules = VARIANTS[name], rules_of(VARIANTS[name])
+    game = load_game(rules)
+    template = policies.TabularPolicy(game)
+    assert len(template.states) == case["infosets_all_p0"] + case["infosets_all_p1"]
+    value, nash_conv = worth(Remembered(game.new_initial_state()), template)
+    found = imported(Tree(rules), template).evaluate()
+    expected = case["ev_uniform"], 2 * case["exploitability_uniform"]
+    assert (value, nash_conv) == pytest.approx(expected, abs=AGREE)
+    assert (found.value, found.nash_conv) == pytest.approx(expected, abs=AGREE)
+
+
+def test_ends_with_every_action_are_the_referees() -> None:
+    """Who wins and at which level, at random ends at scores where somebody decides and where nobody does."""
+    rng = random.Random(1)
+    rules = replace(EVERYTHING, decision_before_target=True)
+    for score in ((0, 0), (3, 1), (0, 3)):
+        at, who = score_rules(rules, score), decider(rules, score)
+        tree = Tree(at, decider=who)
+        deck = [rank for rank in range(rules.n_ranks) for _ in range(rules.copies)]
+        for _ in range(300):
+            dealt = rng.sample(deck, 2 * rules.hand_size)
+            state = State.deal(at, dealt[: rules.hand_size], dealt[rules.hand_size :], score)
+            while not state.is_over:
+                before, action = state, rng.choice(state.legal_actions())
+                state = state.apply(action)
+            position = find(tree, before.line)
+            assert child(tree, position, action) is None
+            winner = 2 if state.winner == -1 else state.winner
+            level = tree.levels - 1 if action == "decline" else state.level
+            assert ending(tree, position, action) == (winner, level)
 
 
 def test_any_policy_can_be_read() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from games.rules import preset
+from games.rules import Rules, preset
 from solver.cfr import Payoffs
 from solver.gambit import EfgError, write_efg
 from tests.bridge import case_payoffs, make_rules
@@ -97,3 +98,67 @@ def test_labels_are_escaped() -> None:
     text = io.StringIO()
     write_efg(odd, Payoffs.points(odd), text)
     assert r'"leader [a\"b]" { "a\"b" }' in text.getvalue()
+
+
+# ------------------------------------------------------------------------------------------ the actions of other rules
+
+SMALL = Rules("small", ("A", "2", "3"), "linear", 2, 2, (1, 2), "nobody", target=4)
+EVERYTHING = replace(SMALL, raise_when=("before", "after"), remainder=True, fold=True)
+PAYOFFS = Payoffs((0.6, 0.8, 1.0), (0.4, 0.3, 0.0), 0.5, "match-winning probability")
+OTHERS: dict[str, tuple[Rules, Payoffs, tuple[int, int] | None, dict[str, object]]] = {
+    # rules, payoffs, score, and what OpenSpiel's game of the same is given
+    "everything": (
+        EVERYTHING,
+        PAYOFFS,
+        (0, 0),
+        {"win0": (0.6, 0.8), "win1": (0.4, 0.3), "tie": 0.5, "match": (1.0, 0.0)},
+    ),
+    "redeal": (replace(SMALL, redeal=True, copies=3, hand_size=1), Payoffs.points(SMALL), None, {}),
+    "one card": (replace(SMALL, one_card=True), Payoffs.points(SMALL), None, {}),
+    "leader decides": (
+        replace(SMALL, decision_before_target=True),
+        Payoffs((0.6, 1.0, 0.3), (0.4, 0.2, 0.3), 0.5, "match-winning probability"),
+        (3, 1),
+        {"win0": (0.6, 1.0), "win1": (0.4, 0.2), "tie": 0.5, "declined": 0.3, "before_target": "leader"},
+    ),
+    "points": (EVERYTHING, Payoffs.points(SMALL), None, {}),
+}
+
+
+def written(name: str) -> str:
+    """The file of one of OTHERS."""
+    rules, payoffs, score, _ = OTHERS[name]
+    text = io.StringIO()
+    write_efg(rules, payoffs, text, score=score)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_openspiel_has_the_same_game(name: str) -> None:
+    """Its own game of the rules has the same information states, by name, value and exploitability."""
+    pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed: pip install -e '.[openspiel]'")
+    from open_spiel.python import policy as policies
+
+    from games.openspiel import load
+    from solver.openspiel_algorithms import Remembered, worth
+
+    rules, _, _, given = OTHERS[name]
+    theirs = policies.TabularPolicy(load(rules, **given))
+    text = written(name)
+    labels = set(re.findall(r'^p "" \d \d+ "([^"]+)"', text, re.M))
+    assert labels == {state.information_state_string() for state in theirs.states}
+    game = pyspiel.load_efg_game(text)
+    uniform = pyspiel.UniformRandomPolicy(game)
+    value, nash_conv = worth(Remembered(theirs.game.new_initial_state()), theirs)
+    found = pyspiel.expected_returns(game.new_initial_state(), uniform, -1, False)[0]
+    assert (found, 2 * pyspiel.exploitability(game, uniform)) == pytest.approx((value, nash_conv), abs=1e-9)
+
+
+def test_labels_of_other_ends() -> None:
+    assert "leader wins the match" in written("everything")
+    assert "wins the match" not in written("points")
+    lines = written("leader decides").splitlines()
+    assert lines[3] == 'p "" 1 1 "leader [A A]" { "play" "decline" } 0'
+    assert '"dealer scores 1" { 0.3, -0.3 }' in written("leader decides")
+    assert '"leader [A] aside [3] propose agree" { "raise" "A" }' in written("redeal")
+    assert written("one card").splitlines()[1] == 'p "" 1 1 "leader []" { "cut" "tap" } 0'

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,11 @@ def test_policies_are_read_right(name: str, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_actions_of_an_information_state() -> None:
-    assert legal_actions(RULES, "leader [A 3 3]", 3) == [0, 3, 5]
-    assert legal_actions(RULES, "leader [A 3 3] raise accept", 2) == [3, 5]
-    assert legal_actions(RULES, "dealer [A 3 3] raise", 2) == [1, 2]
+    assert legal_actions(RULES, "leader [A 3 3]") == [0, 3, 5]
+    assert legal_actions(RULES, "leader [A 3 3] raise accept") == [3, 5]
+    assert legal_actions(RULES, "dealer [A 3 3] raise") == [1, 2]
+    assert legal_actions(RULES, "dealer [2 3] A A 2") == [0, 4, 5]
+    others = replace(RULES, fold=True, raise_when=("before", "after"))
+    assert legal_actions(others, "leader [A 3 3]") == [0, 3, 5, 6]
+    assert legal_actions(others, "leader [3 3] A") == [0, 7]
+    assert legal_actions(others, "dealer [A 2 3] A raise accept") == [3, 4, 5, 6]

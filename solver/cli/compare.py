@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from games.rules import RulesError
-from solver.cli.common import game_options, json_option, positive, stored_strategy
+from games.rules import Rules, RulesError, preset, preset_names
+from solver.cli.common import game_options, json_option, positive, rules_of, stored_strategy, tree_of
 from solver.cli.errors import Failure
+from solver.essential import essential
+from solver.paths import shipped_strategy
 
 if TYPE_CHECKING:
-    from solver.compare import Comparison
+    from solver.compare import Comparison, Played, Tell
+    from solver.strategy import Strategy
 
 QUICK_HANDS, HANDS = 2_000, 100_000
 QUICK_SECONDS, SECONDS = (10.0,), (60.0, 300.0)
+ITERATIONS = 100  # of a strategy that is solved here, only to be played
 
 
 def _ascending(ctx: click.Context, param: click.Parameter, values: tuple[float, ...]) -> tuple[float, ...]:
@@ -43,7 +47,7 @@ def _ascending(ctx: click.Context, param: click.Parameter, values: tuple[float, 
     "--strategy",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="The strategy to be played.  [default: the one that comes with the program]",
+    help="The strategy to be played.  [default: the one that comes with the program, or else one solved briefly]",
 )
 @game_options
 @json_option
@@ -58,9 +62,9 @@ def command(
 ) -> None:
     """Compare this program with OpenSpiel, which has the same rules in an implementation of their own.
 
-    Small decks: values, nash_conv, and the policies of CFR and CFR+.  The whole game: hands of the stored strategy
-    played through OpenSpiel, and OpenSpiel's external-sampling MCCFR beside our solver, one thread each.  Exit code 1
-    if anything disagrees.  It needs OpenSpiel: pip install 'le-truc[openspiel]'.
+    Small decks: sizes, values, nash_conv, the policies of CFR and CFR+, and random hands.  The whole game in points:
+    hands of a strategy and of random play through OpenSpiel, and OpenSpiel's external-sampling MCCFR beside our solver,
+    one thread each.  Exit code 1 if anything disagrees.  It needs OpenSpiel: pip install 'le-truc[openspiel]'.
     """
     try:
         import pyspiel  # noqa: F401
@@ -70,11 +74,13 @@ def command(
     from solver.cli.progress import telling
     from solver.compare import compare
 
-    stored, _ = stored_strategy(strategy, variant, rules)
     try:
         with telling() as tell:
+            played, whole, source = _to_play(strategy, variant, rules, tell)
             result = compare(
-                stored,
+                played,
+                rules=whole,
+                source=source,
                 quick=quick,
                 hands=hands or (QUICK_HANDS if quick else HANDS),
                 seconds=seconds or (QUICK_SECONDS if quick else SECONDS),
@@ -88,8 +94,26 @@ def command(
         _show(result)
     if not result.agrees:
         wrong = [deck.name for deck in result.decks if not deck.agrees]
-        wrong += ["the hands played"] if not result.played.agrees else []
+        wrong += ["the hands played"] if not (result.played.agrees and result.random.agrees) else []
         raise Failure(f"OpenSpiel and this program disagree about {', '.join(wrong)}")
+
+
+def _to_play(
+    file: Path | None, variant: str | None, rules: Path | None, tell: Tell
+) -> tuple[Strategy, Rules, str]:  # fmt: skip
+    """The strategy to be played, all its rules, and where it comes from.  Raises Failure, click.UsageError."""
+    from solver.cfr import Payoffs
+    from solver.compare import HERE, STORED, solved
+
+    whole = rules_of(variant, rules)
+    shipped = (name for name in preset_names() if preset(name).hash == whole.hash)
+    if file is not None or any(shipped_strategy(name) is not None for name in shipped):
+        strategy, _ = stored_strategy(file, variant, rules)
+        named = variant is not None or rules is not None
+        return strategy, whole if named or file is None else strategy.tree.rules, STORED
+    tree = tree_of(essential(whole))
+    tell(f"{whole.name}: solving the strategy to be played")
+    return solved(tree, Payoffs.points(tree.rules), ITERATIONS), whole, HERE
 
 
 def _show(result: Comparison) -> None:
@@ -102,21 +126,19 @@ def _show(result: Comparison) -> None:
         values = max(abs(a - b) for a, b in (worth.value for worth in deck.worths))
         gains = max(abs(a - b) for a, b in (worth.nash_conv for worth in deck.worths))
         numbers = [f"{x:.1e}" for x in (values, gains, *deck.cfr.values())]
-        rows.append([deck.name, f"{deck.information_states:,}", str(len(deck.worths)), *numbers])
-    columns = ["deck", "states", "policies", "value", "nash_conv", "CFR policy", "CFR+ policy"]
+        states = " / ".join(f"{number:,}" for number in dict.fromkeys(deck.information_states))
+        wrong = len(deck.played.disagreements)
+        hands = f"{deck.played.hands:,}" if deck.played.agrees else f"{deck.played.hands:,}, {wrong} wrong"
+        rows.append([deck.name, states, str(len(deck.worths)), *numbers, hands])
+    columns = ["deck", "states", "policies", "value", "nash_conv", "CFR policy", "CFR+ policy", "hands"]
     print_table(columns, [rows], right=range(1, len(columns)))
     click.echo(f"\nThe policies of CFR and CFR+ are the averages after {CFR_ITERATIONS} iterations on each side.")
+    _left_out("small decks", result.left_out["small_decks"])
 
-    played, race = result.played, result.race
-    click.echo(f"\n{result.rules.name}: the stored strategy played through OpenSpiel")
-    print_facts(
-        [
-            ("hands", f"{played.hands:,}, with {played.decisions:,} decisions: who acts, legal actions, payoffs"),
-            ("disagreements", "; ".join(played.disagreements[:3]) or "none"),
-            ("mean payoff", f"{played.mean:+.4f} ± {played.error:.4f} {result.unit} to the leader"),
-            ("exact value", f"{played.value:+.6f}, which is {abs(played.sigmas):.1f} standard errors away"),
-        ]
-    )
+    race = result.race
+    click.echo(f"\n{result.rules.name}: {result.source} played through OpenSpiel")
+    print_facts([*_played(result.played, result.unit), *_played(result.random, result.unit, "random ")])
+    _left_out("whole game", result.left_out["hands"])
     click.echo(f"\n{result.rules.name}: exploitability in {result.unit} on one thread, by exact best responses\n")
     rows = []
     for theirs, ours in zip(race.openspiel, race.ours, strict=True):
@@ -128,3 +150,17 @@ def _show(result: Comparison) -> None:
         f"\nOurs was as good as OpenSpiel's last after {level.seconds:.3g} s, in iteration {level.iterations:,}.\n"
         "An iteration of MCCFR samples a hand for each player; it is in C++, the rules of the game in Python."
     )
+
+
+def _played(played: Played, unit: str, kind: str = "") -> list[tuple[str, str]]:
+    return [
+        (f"{kind}hands", f"{played.hands:,}, with {played.decisions:,} decisions: who acts, legal actions, payoffs"),
+        ("disagreements", "; ".join(played.disagreements[:3]) or "none"),
+        ("mean payoff", f"{played.mean:+.4f} ± {played.error:.4f} {unit} to the leader"),
+        ("exact value", f"{played.value:+.6f}, which is {abs(played.sigmas):.1f} standard errors away"),
+    ]
+
+
+def _left_out(where: str, names: dict[str, str]) -> None:
+    for name, why in names.items():
+        click.echo(f"Left out of the {where}: {name}, since {why}.")
