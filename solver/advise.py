@@ -15,90 +15,35 @@
     >>> [choice.action for choice in advice.choices]
     ['accept', 'refuse']
 
-Everything is exact against the strategy that answers: float64 sweeps of the subgame below the line.  Where that
-strategy is good there (on the path of equilibrium play it is), it answers as stored; elsewhere the subgame is solved.
+Lines and actions are those of the full rules, also of what changes no value and is left out of the solved game: see
+`solver.answers` for the answers of a strategy, `solver.full_game` for the rest.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from games.cards import hands
-from games.notation import NotationError, format_hand, parse_hand, parse_line
+from games.notation import NotationError, format_hand, parse_hand
 from games.rules import RAISE, Rules
 from games.state import State
+from solver.answers import AS_BEFORE, CASES, ON_PATH, PLAYED, SOLVED, Answer, Answers, Cards, Players
 from solver.explain import Facts, kind, sentence
-from solver.kernels import LAST_TRICK
-from solver.last_trick import LastTrick
+from solver.full_game import FullGame, one_card_strategy
+from solver.lines import read_line
 from solver.strategy import Strategy
-from solver.subgame import Array, Beliefs, Situation, Subgame, Values, anything, situation
+from solver.subgame import Array
 
-Cards = tuple[int, ...]
-TOLERANCE = 1e-3  # of the stake: what an answer may be off
-LEFT = 2e-5  # a side that plays its part of the line less often has left the path: storing rounds by as much
-PLAYED = 1e-3  # an action less probable than that is not what the answer plays
-MOST_BYTES, MOST_ANSWERS = 2**29, 1024  # that are remembered of subgames, and how many answers (at most 0.2 MB each)
-LEVELS = 5  # attempts to solve a subgame, each to a quarter of the error
-
-ON_PATH, SOLVED, I_LEFT, OPPONENT_LEFT, BOTH_LEFT = CASES = (
-    "on the path", "solved here", "I left", "the opponent left", "both left",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A public decision for all H holdings of the player to act, with A actions; V holdings of the opponent.
-
-    line: the public history; player: 0 the leader, 1 the dealer; stake: accepted so far; unit: of ev, loss and
-    accuracy.  holdings: (H, k) and opponent_holdings: (V, l), rank indices of cards in hand; played: by each, in order.
-    legal, probabilities: (H, A).  ev: (H, A), the acting player's if he plays on as well as he can against the
-    strategy, nan where not legal; loss: (H, A), against the best action.  refusal: (H,), how often a raise would be
-    refused, nan where there is none.  win: (H, A), the chance to win the hand if nobody refuses any more, nan for
-    refusing.  share: (H,), of each holding in the acting player's range; opponent: (H, V), the opponent's range given
-    each holding.  cases: (H,), one of CASES.  accuracy: what both sides' exact best responses gain in the subgame,
-    added.
-    """
-
-    line: tuple[str, ...]
-    player: int
-    stake: int
-    unit: str
-    actions: tuple[str, ...]
-    holdings: npt.NDArray[np.int8]
-    opponent_holdings: npt.NDArray[np.int8]
-    played: tuple[tuple[int, ...], tuple[int, ...]]
-    legal: npt.NDArray[np.bool_]
-    probabilities: Array
-    ev: Array
-    refusal: Array
-    win: Array
-    share: Array
-    opponent: Array
-    cases: tuple[str, ...]
-    accuracy: float
-
-    @property
-    def loss(self) -> Array:
-        """Shape (H, A): what each action loses against the best, nan where it is not legal."""
-        best: Array = np.max(self.ev, axis=1, keepdims=True, initial=-np.inf, where=~np.isnan(self.ev))
-        return np.where(self.legal, best - self.ev, np.nan)
-
-    def index(self, holding: tuple[int, ...]) -> int:
-        """The row of a holding, ascending rank indices."""
-        (found,) = np.flatnonzero((self.holdings == np.array(holding, np.int8)).all(axis=1))
-        return int(found)
+__all__ = ["CASES", "ON_PATH", "PLAYED", "SOLVED", "Advice", "Adviser", "Answer", "Choice", "resolve"]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A legal action: how often to take it, what it is worth (`Answer.ev`), what it loses against the best, and the
-    chance to win the hand after it if nobody refuses any more (None for refusing)."""
+    chance to win the hand after it if nobody refuses any more (None if it ends the hand); ev and loss are nan if
+    nothing is known."""
 
     action: str
     probability: float
@@ -112,8 +57,9 @@ class Advice:
     """What to do with one hand at a line.
 
     hand: as dealt; held: what is left of it; player: 0 the leader, 1 the dealer; win: the chance to win the hand with
-    what is played, if nobody refuses any more; refusal: how often a raise would be refused, None where there is none;
-    kind: one of `solver.explain.KINDS`; explanation: a sentence; case: one of CASES; accuracy: see `Adviser.row`.
+    what is played, if nobody refuses any more, None if the hand ends; refusal: how often a raise would be refused, None
+    where there is none; kind: one of `solver.explain.KINDS`; explanation: a sentence; case: one of CASES; accuracy: see
+    `Answers.row`.
     """
 
     hand: str
@@ -123,7 +69,7 @@ class Advice:
     stake: int
     unit: str
     choices: tuple[Choice, ...]
-    win: float
+    win: float | None
     refusal: float | None
     kind: str
     explanation: str
@@ -131,112 +77,76 @@ class Advice:
     accuracy: float
 
 
-@dataclass(slots=True)
-class _Node:
-    """A public decision, a strategy for what follows, and what it is worth."""
+class Adviser(Answers):
+    """Answers from a strategy, about lines of the full rules; what was asked once is remembered.
 
-    at: Situation
-    free: tuple[Array, Array]  # the reaches of players of whom nothing is known
-    left: tuple[int, ...]  # the players who left the path
-    game: Subgame | LastTrick
-    strategy: Any  # of `game`
-    solved: bool
-    table: Array
-    values: Values
-    level: int  # of the ladder
+    rules: with everything that may be left out of the strategy's own game, by default those of that; score: of the
+    match before the hand, leader's points first, None for a hand in points.
+    """
 
-    @property
-    def beliefs(self) -> Beliefs:
-        """What both hold, by their strategies or, in `left`, by the cards alone."""
-        return self.game.beliefs
+    def __init__(
+        self,
+        strategy: Strategy,
+        threads: int = 1,
+        rules: Rules | None = None,
+        score: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(strategy, threads)
+        self.rules, self.score = strategy.tree.rules if rules is None else rules, score
+        self._full = None
+        if self.rules.hash != strategy.tree.rules.hash:
+            hand = Answers(strategy, threads)
+            self._full = FullGame(hand, lambda: Answers(one_card_strategy(strategy), threads), self.rules, score)
 
-    @property
-    def alone(self) -> npt.NDArray[np.bool_]:
-        """Shape (H,): my holdings against which the opponent, going by the strategy, can have nothing."""
-        me, other = self.at.player, 1 - self.at.player
-        if other in self.left:
-            return np.zeros(len(self.free[me]), bool)
-        ways = self.beliefs.ways[me]
-        reached = ways @ self.at.reach[other] >= LEFT * (ways @ self.free[other])
-        alone: npt.NDArray[np.bool_] = (self.beliefs.possible[me] > 0) & ~reached
-        return alone
+    def at(self, line: tuple[str, ...], discards: Cards = (), astray: Players = ()) -> Answer:
+        """The decision after a line of actions, for all holdings.
 
-
-class Adviser:
-    """Answers from a strategy; what was asked once is remembered."""
-
-    def __init__(self, strategy: Strategy, threads: int = 1) -> None:
-        self.strategy, self.threads = strategy, threads
-        self._nodes: OrderedDict[tuple[tuple[str, ...], tuple[int, ...]], list[_Node]] = OrderedDict()
-        self._answers: OrderedDict[tuple[str, ...], Answer] = OrderedDict()
-
-    @property
-    def rules(self) -> Rules:
-        """The rules of the strategy."""
-        return self.strategy.tree.rules
-
-    def at(self, line: tuple[str, ...]) -> Answer:
-        """The decision after a line of actions, for all holdings.  Raises `solver.strategy.LineError`."""
-        if line not in self._answers:
-            node = self._node(line)
-            answer, alone = self._answer(line, node), node.alone
-            if alone.any():
-                other = self._node(line, (*node.left, 1 - node.at.player))
-                answer = _merged(answer, self._answer(line, other), alone)
-            self._answers[line] = answer
-        _recent(self._answers, line, MOST_ANSWERS, lambda kept: 1)
-        return self._answers[line]
-
-    def row(self, line: tuple[str, ...], h: int) -> tuple[Answer, Array, float]:
-        """The answer at a line, shape (A,) what it advises with holding h, and how accurate that is.
-
-        With a holding that is rare in its owner's range the strategy may play what loses more than the tolerance: that
-        is left out, and the accuracy is that of the strategy so changed.  If it is not within the tolerance then, the
-        subgame is solved more accurately, and the answer is that of the better solution.
+        discards: rank indices of what the player to act has set aside in a redeal, of which there is no other way to
+        know; the answer is an approximation then.  Raises `solver.strategy.LineError`, and `NotationError` if there
+        was a redeal without discards, or discards without a redeal.
         """
-        answer, node = self.at(line), self._node(line)
-        if node.alone[h]:
-            node = self._node(line, (*node.left, 1 - node.at.player))
-        tolerance = TOLERANCE * self._stake(node.level)
-        for level in range(1, LEVELS + 1):
-            table, ev = node.table[h].copy(), node.values.ev[h]
-            ranked = np.where(np.isnan(ev), -np.inf, ev)
-            loss = ranked.max() - ranked
-            table[loss > tolerance] = 0.0
-            if table.sum() < PLAYED:
-                table = np.eye(len(ev))[ranked.argmax()]
-            table /= table.sum()
-            accuracy = node.values.accuracy
-            if (table != node.table[h]).any():
-                changed = node.table.copy()
-                changed[h] = table
-                node.game.put(node.strategy, changed)
-                accuracy = node.game.values(node.strategy).accuracy
-                node.game.put(node.strategy, node.table)
-            accuracy = max(accuracy, float(loss[table > PLAYED].max()))
-            if accuracy <= tolerance or level == LEVELS:
-                break
-            node = self._node(line, node.left, level)
-            answer = self._answer(line, node)
-        return answer, table, accuracy
+        full = self._full
+        if full is None:
+            return super().at(line, discards, astray)
+        return self._remembered((line, discards, astray), lambda: full.at(line, discards))
 
-    def advise(self, hand: str, line: str | tuple[str, ...] = "") -> Advice:
-        """What to do with a hand: what was dealt, or what is still held.  Raises `NotationError`."""
-        rules = self.rules
-        words = parse_line(rules, line if isinstance(line, str) else " ".join(line))
-        dealt, held = resolve(rules, hand, words)
-        h = self.at(words).index(held)
-        answer, table, accuracy = self.row(words, h)
+    def row(
+        self, line: tuple[str, ...], h: int, discards: Cards = (), astray: Players = ()
+    ) -> tuple[Answer, Array, float]:
+        """As `Answers.row`."""
+        return super().row(line, h, discards, astray) if self._full is None else self._full.row(line, h, discards)
+
+    def advise(self, hand: str, line: str | tuple[str, ...] = "", discards: str = "") -> Advice:
+        """What to do with a hand: what was dealt, or what is still held.
+
+        line: as text the choice before the first card may be left out (see `solver.lines.read_line`); discards:
+        what was set aside in a redeal.  Raises `NotationError`.
+        """
+        rules, score = self.rules, self.score
+        words = line if isinstance(line, tuple) else read_line(rules, line, score)
+        gone = parse_hand(rules, discards) if discards else ()
+        answer = self.at(words, gone)
+        dealt, held = resolve(rules, hand, words, score=score, discards=gone)
+        h = answer.index(held)
+        answer, table, accuracy = self.row(words, h, gone)
         legal = np.flatnonzero(answer.legal[h])
         names = [answer.actions[a] for a in legal]
         ev = dict(zip(names, answer.ev[h][legal].tolist(), strict=True))
         win = {name: w for name, w in zip(names, answer.win[h][legal].tolist(), strict=True) if not np.isnan(w)}
         shares = dict(zip(names, table[legal].tolist(), strict=True))
-        payoffs, level = self.strategy.payoffs, rules.ladder.index(answer.stake)
+        payoffs, level = self.strategy.payoffs, answer.level
         won = payoffs.win0[level] if answer.player == 0 else payoffs.total - payoffs.win1[level]
         refusal = float(answer.refusal[h]) if RAISE in names else None
-        facts = Facts(shares, ev, win, refusal, won, answer.unit)
-        best = max(ev.values())
+        facts = Facts(
+            shares,
+            {name: value for name, value in ev.items() if not np.isnan(value)},
+            win,
+            refusal,
+            won,
+            answer.unit,
+            answer.cases[h] == AS_BEFORE,
+        )
+        best = max(value for value in ev.values() if not np.isnan(value))
         return Advice(
             hand=format_hand(rules, dealt),
             held=format_hand(rules, held),
@@ -253,138 +163,38 @@ class Adviser:
             accuracy=accuracy,
         )
 
-    def _stake(self, level: int) -> float:
-        """What half the difference between winning and losing is worth."""
-        return (self.strategy.payoffs.win0[level] - self.strategy.payoffs.win1[level]) / 2
 
-    def _node(self, line: tuple[str, ...], left: tuple[int, ...] | None = None, level: int = 0) -> _Node:
-        """The decision if the players in `left` may hold anything; by default, those who left the path.
-
-        Level 0 is the strategy as stored if it is accurate enough; higher ones are solved, ever more accurately.
-        """
-        tree = self.strategy.tree
-        if left is None:
-            at = situation(tree, self.strategy.probabilities, line)
-            left = tuple(p for p in range(2) if at.presence[p] < LEFT)
-            if not left and Beliefs(tree, at, at.reach).total <= 0:  # no holdings of both go together
-                left = (0, 1)
-            return self._node(line, left)
-        key = line, tuple(sorted(left))
-        levels = self._nodes.setdefault(key, [])  # kept and forgotten together: each goes on from the one before
-        while len(levels) <= level:
-            levels.append(self._build(line, key[1], levels))
-        _recent(self._nodes, key, MOST_BYTES, lambda kept: sum(node.game.bytes for node in kept))
-        return levels[level]
-
-    def _build(self, line: tuple[str, ...], left: tuple[int, ...], before: list[_Node]) -> _Node:
-        tree = self.strategy.tree
-        at = situation(tree, self.strategy.probabilities, line)
-        free = anything(tree, at, 0), anything(tree, at, 1)
-        reach = free[0] if 0 in left else at.reach[0], free[1] if 1 in left else at.reach[1]
-        game = before[0].game if before else self._game(at, Beliefs(tree, at, reach))
-        node = tree.nodes[at.position.node]
-        stake = node.spot.level + (node.kind == LAST_TRICK and at.position.stage == 2)
-        tolerance = TOLERANCE * self._stake(stake)
-        strategy, solved = game.stored(self.strategy.probabilities), False
-        table, values = _sensible(game, strategy)
-        if before or values.accuracy > tolerance:
-            strategy, solved = game.solve(tolerance / (2 * 4 ** len(before))), True
-            table, values = _sensible(game, strategy)
-        return _Node(at, free, left, game, strategy, solved, table, values, stake)
-
-    def _game(self, at: Situation, beliefs: Beliefs) -> Subgame | LastTrick:
-        tree, payoffs = self.strategy.tree, self.strategy.payoffs
-        if tree.nodes[at.position.node].kind == LAST_TRICK:
-            return LastTrick(tree, payoffs, at, beliefs)
-        return Subgame(tree, payoffs, at, beliefs, self.threads)
-
-    def _answer(self, line: tuple[str, ...], node: _Node) -> Answer:
-        tree, payoffs, me = self.strategy.tree, self.strategy.payoffs, node.at.player
-        decision = node.game.table(node.strategy)
-        possible = (node.beliefs.possible[me] > 0)[:, None]
-        away = node.at.reach[me] < LEFT * node.free[me]
-        return Answer(
-            line=line,
-            player=me,
-            stake=tree.rules.ladder[node.level],
-            unit=payoffs.unit,
-            actions=decision.actions,
-            holdings=decision.holdings,
-            opponent_holdings=hands(tree.rules.n_ranks, node.at.held[1 - me], tree.rules.copies),
-            played=node.at.played,
-            legal=decision.legal & possible,
-            probabilities=np.where(possible, node.table, 0.0),
-            ev=np.where(possible, node.values.ev + me * payoffs.total, np.nan),
-            refusal=np.where(possible[:, 0], node.game.refusals(node.strategy), np.nan),
-            win=np.where(possible, node.game.wins(node.strategy), np.nan),
-            share=node.beliefs.share[me],
-            opponent=node.beliefs.opponent(me),
-            cases=tuple(_case(me in node.left or bool(gone), 1 - me in node.left, node.solved) for gone in away),
-            accuracy=node.values.accuracy,
-        )
-
-
-def resolve(rules: Rules, hand: str, line: tuple[str, ...], player: int | None = None) -> tuple[Cards, Cards]:
+def resolve(
+    rules: Rules,
+    hand: str,
+    line: tuple[str, ...],
+    player: int | None = None,
+    score: tuple[int, int] | None = None,
+    discards: Cards = (),
+) -> tuple[Cards, Cards]:
     """A player's hand as dealt and what is left of it after a legal line, from either of the two.
 
-    player: by default who acts.  Raises `NotationError` if it contradicts the line.
+    player: by default who acts; score: of the match before the hand; discards: what he has set aside.  Raises
+    `NotationError` if it contradicts the line, or if no cards have been dealt yet.
     """
-    state = State.public(rules)
-    for action in line:
-        state = state.apply(action)
+    state = State.public(rules, score).follow(line)
+    if state.phase in ("cut", "number"):
+        raise NotationError(f"nobody has cards yet, so there is no hand {hand!r} to give advice for.")
+    size = state.hand_size
     seat = state.to_play if player is None else player
     played = [rank for who, rank in state.played if who == seat]
     names = format_hand(rules, played)
-    size = rules.hand_size if len(hand.replace(",", " ").split()) == rules.hand_size else rules.hand_size - len(played)
-    given = Counter(parse_hand(rules, hand, size))
-    if size == rules.hand_size and Counter(played) - given:
+    given_size = size if len(hand.replace(",", " ").split()) == size else size - len(played)
+    given = Counter(parse_hand(rules, hand, given_size))
+    if given_size == size and Counter(played) - given:
         raise NotationError(f"the hand {hand!r} was dealt without {names}, which the line shows played.")
-    dealt = given if size == rules.hand_size else given + Counter(played)
-    full = tuple(sorted(dealt.elements()))
+    dealt = given if given_size == size else given + Counter(played)
     seen = dealt + Counter(rank for who, rank in state.played if who != seat)
-    for rank, copies in seen.items():
+    for rank, copies in (seen + Counter(discards)).items():
         if copies > rules.copies:
+            what = "the line" if not discards else "the line and what was set aside"
             raise NotationError(
-                f"the hand {hand!r} with the line has {copies} cards of rank {rules.ranks[rank]}, "
+                f"the hand {hand!r} with {what} has {copies} cards of rank {rules.ranks[rank]}, "
                 f"but the deck has {rules.copies}."
             )
-    return full, tuple(sorted((dealt - Counter(played)).elements()))
-
-
-def _recent(kept: OrderedDict[Any, Any], key: Any, most: int, size: Callable[[Any], int]) -> None:
-    """Note that a remembered value is asked for; what was not for longest is forgotten while all are beyond `most`."""
-    kept.move_to_end(key)
-    total = sum(map(size, kept.values()))
-    while total > most and len(kept) > 1:
-        total -= size(kept.popitem(last=False)[1])
-
-
-def _sensible(game: Any, strategy: Any) -> tuple[Array, Values]:
-    """What a strategy does at the root, without dominated actions (which are taken out of it), and what it is worth."""
-    table, dominated = game.table(strategy).probabilities.copy(), game.dominated()
-    if (table * dominated).any():
-        table = np.where(dominated, 0.0, table)
-        empty = table.sum(axis=1) == 0
-        table[empty] = (game.table(strategy).legal & ~dominated)[empty]
-        table /= table.sum(axis=1, keepdims=True)
-        game.put(strategy, table)
-    return table, game.values(strategy)
-
-
-def _case(mine: bool, others: bool, solved: bool) -> str:
-    if mine or others:
-        return BOTH_LEFT if mine and others else I_LEFT if mine else OPPONENT_LEFT
-    return SOLVED if solved else ON_PATH
-
-
-def _merged(answer: Answer, other: Answer, rows: npt.NDArray[np.bool_]) -> Answer:
-    """An answer with some rows of another one."""
-
-    def choose(name: str) -> Any:
-        mine, theirs = getattr(answer, name), getattr(other, name)
-        return np.where(rows.reshape(-1, *[1] * (mine.ndim - 1)), theirs, mine)
-
-    names = ("probabilities", "ev", "refusal", "win", "opponent")
-    cases = tuple(b if row else a for a, b, row in zip(answer.cases, other.cases, rows, strict=True))
-    accuracy = max(answer.accuracy, other.accuracy)
-    return replace(answer, cases=cases, accuracy=accuracy, **{name: choose(name) for name in names})
+    return tuple(sorted(dealt.elements())), tuple(sorted((dealt - Counter(played)).elements()))

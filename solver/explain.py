@@ -7,11 +7,12 @@ what it is worth if it is accepted, (EV - refusal * what a refusal brings) / (1 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from games.rules import ACCEPT, RAISE, REFUSE
+from games.rules import ACCEPT, AGREE, DECLINE, KEEP, PASS, PLAY, RAISE, REFUSE, REMAINDER
 from solver.cfr import PROBABILITY
 from solver.words import percent
 
@@ -20,13 +21,19 @@ STRONG = 0.7  # chance to win from which a hand is strong
 EVEN = 0.5
 
 KINDS = {
+    "as before the card": "answers a raise that came after the card, as it would have answered it before the card",
     "forced": "there is only one legal action",
     "mix": f"at least two actions are played with probability {MIXED} or more",
     "value raise": "raises, and is worth at least as much when accepted as the best card without a raise",
     "bluff": "raises, and is worth less when accepted than the best card without a raise",
+    "remainder": "calls the remainder: a raise for the match",
     "value call": f"accepts, and wins with a chance of {EVEN} or more",
     "bluff catcher": f"accepts, and wins with a chance under {EVEN}: it beats mostly bluffs",
     "refusal": "refuses",
+    "pass": "has played its card and does not raise after it",
+    "no new cards": "keeps its cards: proposes no new ones, or declines them",
+    "plays for the top stake": "one point before the target: plays rather than give the other side a point",
+    "gives a point": "one point before the target: gives the other side a point rather than play",
     "trap": f"could raise but plays a card, and wins with a chance of {STRONG} or more",
     "card": "plays a card",
 }
@@ -36,8 +43,8 @@ KINDS = {
 class Facts:
     """What an explanation is made of; probabilities, ev and win by action, legal ones only; win without refusing.
 
-    refusal: how often a raise would be refused, None where there is none; refused: what a refusal brings; win_chance:
-    of what is played; unit: of the EVs.
+    refusal: how often a raise would be refused, None where there is none; refused: what a refusal brings; unit: of the
+    EVs; late: whether it answers a raise after the card; win_chance: of what is played.
     """
 
     probabilities: Mapping[str, float]
@@ -46,11 +53,12 @@ class Facts:
     refusal: float | None
     refused: float
     unit: str
+    late: bool = False
 
     @property
     def top(self) -> str:
         """The action that is played most."""
-        return max(self.probabilities, key=lambda action: (self.probabilities[action], self.ev[action]))
+        return max(self.probabilities, key=lambda action: (self.probabilities[action], self.ev.get(action, -math.inf)))
 
     @property
     def mixed(self) -> list[str]:
@@ -59,8 +67,10 @@ class Facts:
         return sorted(often, key=lambda action: -self.probabilities[action])
 
     @property
-    def win_chance(self) -> float:
-        """The chance to win with what is played, if nobody refuses any more."""
+    def win_chance(self) -> float | None:
+        """The chance to win with what is played, if nobody refuses any more; None if nothing goes on."""
+        if not self.win:
+            return None
         shares = {action: self.probabilities[action] for action in self.win}
         total = sum(shares.values())
         if total <= 0:
@@ -77,7 +87,7 @@ class Facts:
     @property
     def best_card(self) -> float:
         """What the best action without a raise is worth."""
-        return max(value for action, value in self.ev.items() if action != RAISE)
+        return max(value for action, value in self.ev.items() if action not in (RAISE, REMAINDER))
 
     @property
     def raise_kind(self) -> str:
@@ -89,7 +99,9 @@ class Facts:
 
 def kind(facts: Facts) -> str:
     """One of `KINDS`."""
-    if len(facts.ev) == 1:
+    if facts.late:
+        return "as before the card"
+    if len(facts.probabilities) == 1:
         return "forced"
     if len(facts.mixed) > 1:
         return "mix"
@@ -97,23 +109,29 @@ def kind(facts: Facts) -> str:
         return facts.raise_kind
     if facts.top == ACCEPT:
         return "value call" if facts.win[ACCEPT] >= EVEN else "bluff catcher"
-    if facts.top == REFUSE:
-        return "refusal"
-    return "trap" if facts.refusal is not None and facts.win_chance >= STRONG else "card"
+    if facts.top == DECLINE and AGREE not in facts.probabilities:
+        return "gives a point"
+    named = {REMAINDER: "remainder", REFUSE: "refusal", PASS: "pass", KEEP: "no new cards", DECLINE: "no new cards"}
+    named[PLAY] = "plays for the top stake"
+    if facts.top in named:
+        return named[facts.top]
+    return "trap" if facts.refusal is not None and (facts.win_chance or 0.0) >= STRONG else "card"
 
 
 def sentence(facts: Facts) -> str:
     """One sentence in plain words."""
     what = kind(facts)
     others = [value for action, value in facts.ev.items() if action != facts.top]
+    chance = facts.win_chance
     mixed = [facts.ev[action] for action in facts.mixed]
     values: dict[str, Any] = {
         "top": facts.top,
         "actions": " and ".join(facts.mixed),
         "apart": _amount(facts, max(mixed, default=0.0) - min(mixed, default=0.0)),
-        "win": percent(facts.win_chance),
+        "win": "" if chance is None else percent(chance),
         "refusal": "" if facts.refusal is None else percent(facts.refusal),
         "gain": _amount(facts, facts.ev[facts.top] - max(others, default=0.0)),
+        "shares": " and ".join(f"{action} {percent(share)}" for action, share in facts.probabilities.items()),
         "note": "",
     }
     if what == "mix":
@@ -124,13 +142,19 @@ def sentence(facts: Facts) -> str:
 
 
 SENTENCES = {
+    "as before the card": "Answered as the same raise before the card ({shares}): so raising late gains nothing.",
     "forced": "Only {top} is possible.",
     "mix": "An indifferent choice between {actions}, {word} within {apart} of each other: mixing is the point{note}.",
     "value raise": "A value raise: it gains even if it is accepted, and the hand wins {win} of the time.",
     "bluff": "A bluff: it lives on the {refusal} of the time that the opponent refuses.",
+    "remainder": "The remainder, a raise for the match: it is best by {gain}, and the hand wins {win} of the time.",
     "value call": "A call for value: the hand wins {win} of the time, more often than not.",
     "bluff catcher": "A bluff catcher: it wins only {win} of the time, but refusing would cost {gain} more.",
     "refusal": "A refusal: accepting wins too seldom ({win}) and would cost {gain} more.",
+    "pass": "No raise after the card: nothing is gained by it, for it could have come before.",
+    "no new cards": "No new cards: the other side can have the game without them, so they can gain nothing.",
+    "plays for the top stake": "Playing is better than giving a point by {gain}: the hand wins {win} of the time.",
+    "gives a point": "A point to the other side is the lesser evil: playing would cost {gain} more.",
     "trap": "A trap: the hand wins {win} of the time and is worth more if the opponent does the raising.",
     "card": "A card without a raise: {top} is best by {gain}.",
 }

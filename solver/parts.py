@@ -37,10 +37,11 @@ def whole(tree: Tree) -> Part:
     return Part(tree.plan, tree.ops, cards_left(tree), members, 0, tree.bases, tree.rows, tree.plan.top_rows)
 
 
-def below(tree: Tree, block: int, lane: int, root: int, left: Ints) -> Part:
+def below(tree: Tree, block: int, lane: int, root: int, left: Ints, gone: Ints | None = None) -> Part:
     """The hand from a decision node (not the last trick, which is one node) of a block's lane on.
 
-    left: shape (ranks,), copies not played yet there.  The root's block is swept by those operations of its program
+    left: shape (ranks,), copies not played yet there; gone: likewise, those of them, already taken off, that are out of
+    the deck without having been played.  The root's block is swept by those operations of its program
     that are below the root, the other blocks as in the whole tree; idle lanes have no reach.
     """
     plan, node, stop = tree.plan, tree.nodes[root], _stop(tree, root)
@@ -61,6 +62,8 @@ def below(tree: Tree, block: int, lane: int, root: int, left: Ints) -> Part:
         sources[player, block, :, lane] = [(row, 0) for row in tree.priors]
         targets[player, block] = [(tree.result, column) for column in range(LANES)]
     left_at_roots = cards_left(tree).copy()
+    if gone is not None:
+        left_at_roots = (left_at_roots - gone[:, None]).clip(min=0)
     left_at_roots[block] = 0
     left_at_roots[block, :, lane] = left
     if node.card >= 0:

@@ -15,14 +15,17 @@ from games.notation import format_score
 from games.rules import Rules, shown
 from solver.cfr import Payoffs, Solver
 from solver.equity import Score, Worth, hand_tree, payoffs, scores, whole_rules
+from solver.essential import essential
 from solver.lift import lifted
 from solver.match_run import TABLE, Store, open_store
 from solver.paths import cache_folder, shipped_table
 from solver.solve import Progress, solve
 from solver.storage import NONSENSE, Header, StorageError, load_strategy, real
 from solver.strategy import Strategy
+from solver.tree import Tree, public_tree
 
 QUICK = 2e-5  # exploitability of what is solved on the spot: about 0.0005 points per hand at 0-0
+QUICK_POINTS = 5e-4  # the same for a hand in points
 
 
 class NoTableError(LookupError):
@@ -122,24 +125,48 @@ def strategy_at(
     if store is not None:
         return _lifted(store.load(score), rules, score)
     tree, pay = hand_tree(rules, score), hand_payoffs(rules, score, equity(rules))
+    name = format_score(score)
+    found = _kept_or_solved("scores", rules, name, tree, pay, QUICK, name, threads, progress, stop)
+    return None if found is None else _lifted(found, rules, score)
+
+
+def strategy_in_points(
+    rules: Rules,
+    threads: int = 1,
+    progress: Callable[[Progress], None] = lambda _: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> tuple[Strategy, Header] | None:
+    """A strategy of a hand valued in points, without what changes no value, and its file's header.
+
+    Of an earlier call, or solved now and kept in the user's cache folder; None if `stop` said so.  Raises
+    StorageError, OSError, TreeTooLargeError.
+    """
+    tree = public_tree(essential(rules), None)
+    return _kept_or_solved(
+        "points", rules, "points", tree, Payoffs.points(tree.rules), QUICK_POINTS, None, threads, progress, stop
+    )
+
+
+def _kept_or_solved(
+    folder: str, rules: Rules, name: str, tree: Tree, pay: Payoffs, accuracy: float, score: str | None, threads: int,
+    progress: Callable[[Progress], None], stop: Callable[[], bool],
+) -> tuple[Strategy, Header] | None:  # fmt: skip
+    """A strategy from the user's cache folder, where it is put if it is not there."""
     cache = cache_folder()
-    name = f"{format_score(score)}.safetensors"
-    file = None if cache is None else cache / "scores" / f"{rules.name}-{rules.hash[:12]}" / name
+    file = None if cache is None else cache / folder / f"{rules.name}-{rules.hash[:12]}" / f"{name}.safetensors"
     if file is not None and file.is_file():
         try:
             kept = load_strategy(file)
-            if kept[0].tree is tree and kept[0].payoffs == pay:
-                return _lifted(kept, rules, score)
+            if kept[0].tree is tree and kept[0].payoffs == pay:  # there is one tree of a game
+                return kept
         except StorageError:
             pass  # it is solved again
-    solver = Solver(tree, pay, threads=threads)
     if file is None:
         raise StorageError("there is no cache folder to keep a strategy in")
     file.parent.mkdir(parents=True, exist_ok=True)
-    outcome = solve(
-        solver, file, accuracy=QUICK, threads=threads, stop=stop, progress=progress, score=format_score(score)
-    )
-    return None if outcome.evaluation is None else _lifted(load_strategy(file), rules, score)
+    solver = Solver(tree, pay, threads=threads)
+    outcome = solve(solver, file, accuracy=accuracy, threads=threads, stop=stop, progress=progress, score=score)
+    return None if outcome.evaluation is None else load_strategy(file)
 
 
 def _lifted(loaded: tuple[Strategy, Header], rules: Rules, score: Score) -> tuple[Strategy, Header]:

@@ -18,9 +18,10 @@ import numpy.typing as npt
 from games.rules import ACCEPT, RAISE, REFUSE
 from solver.cfr import ALGORITHMS, DEFAULT_ALGORITHM, Pair, Payoffs, Sweeper, lanes_array
 from solver.kernels import BEST, EXPECT, LANES, LAST_TRICK, NO_CARDS
-from solver.parts import below
+from solver.nodes import Ints
+from solver.parts import Part, below
 from solver.strategy import Decision, LineError, Position, actions, child, normalised, root, rows_at, step
-from solver.tree import Ints, Tree
+from solver.tree import Tree
 
 Array = npt.NDArray[np.float64]
 
@@ -31,7 +32,7 @@ class Situation:
 
     player: who acts; held: how many cards each has; played: which each has played, in order; left: shape (ranks,),
     copies not played; reach[p]: shape (H,), of p's holdings; presence[p]: how much of all that p could hold by the
-    cards played, weighted by deals, plays p's part of the line.
+    cards played, weighted by deals, plays p's part of the line.  discards: ranks out of the deck, taken off `left`.
     """
 
     position: Position
@@ -41,10 +42,14 @@ class Situation:
     left: Ints
     reach: tuple[Array, Array]
     presence: tuple[float, float]
+    discards: tuple[int, ...] = ()
 
 
-def situation(tree: Tree, strategy: Pair, line: tuple[str, ...]) -> Situation:
-    """Follow a line with a strategy's probabilities (shape (tree.rows[p], LANES)).  Raises `LineError`."""
+def situation(tree: Tree, strategy: Pair, line: tuple[str, ...], discards: tuple[int, ...] = ()) -> Situation:
+    """Follow a line with a strategy's probabilities (shape (tree.rows[p], LANES)).  Raises `LineError`.
+
+    discards: ranks of cards that are out of the deck from the start.
+    """
     k = tree.rules.hand_size
     reach = [_anything(tree, k, ()), _anything(tree, k, ())]
     played: tuple[list[int], list[int]] = ([], [])
@@ -62,7 +67,7 @@ def situation(tree: Tree, strategy: Pair, line: tuple[str, ...]) -> Situation:
             played[p].append(card)
         reach[p], position = part, after
     player = actions(tree, position)[0]
-    counts = np.bincount([*played[0], *played[1]], minlength=tree.rules.n_ranks)
+    counts = np.bincount([*played[0], *played[1], *discards], minlength=tree.rules.n_ranks)
     left = tree.rules.copies - counts
     if left.min() < 0:
         rank = tree.rules.ranks[int(left.argmin())]
@@ -70,9 +75,8 @@ def situation(tree: Tree, strategy: Pair, line: tuple[str, ...]) -> Situation:
             f"{' '.join(line)!r} has more cards of rank {rank} than the deck, which has {tree.rules.copies}"
         )
     held = (k - len(played[0]), k - len(played[1]))
-    found = Situation(
-        position, player, held, (tuple(played[0]), tuple(played[1])), left, (reach[0], reach[1]), (1.0, 1.0)
-    )
+    cards = tuple(played[0]), tuple(played[1])
+    found = Situation(position, player, held, cards, left, (reach[0], reach[1]), (1.0, 1.0), discards)
     presence = []
     for p in range(2):
         possible = ways(tree, left, 0, held[p])[0]
@@ -159,7 +163,8 @@ class Subgame:
 
     def __init__(self, tree: Tree, payoffs: Payoffs, at: Situation, beliefs: Beliefs, threads: int = 1) -> None:
         self.tree, self.payoffs, self.at, self.beliefs, self.threads = tree, payoffs, at, beliefs, threads
-        self.part = below(tree, at.position.block, at.position.lane, at.position.node, at.left)
+        gone = np.bincount(at.discards, minlength=tree.rules.n_ranks) if at.discards else None
+        self.part = below(tree, at.position.block, at.position.lane, at.position.node, at.left, gone)
         self._exact = Sweeper(tree, payoffs, np.float64, threads, self.part, beliefs.reach)
         self._run: _Run | None = None
 
@@ -169,12 +174,12 @@ class Subgame:
         strategies = sum(self.part.rows) * LANES * (8 + (12 if self._run else 0))
         return strategies + (self.part.top_rows + self.tree.plan.scratch_rows * self.threads) * LANES * 12
 
-    def stored(self, strategy: Pair) -> Pair:
-        """A copy of the rows below the root of a strategy for the whole tree."""
-        copy = self._arrays(np.float64)
+    def stored(self, strategy: Pair, of: Part | None = None) -> Pair:
+        """A copy of the rows below the root of a strategy for the whole tree, or for a part that this one is in."""
+        copy, bases = self._arrays(np.float64), (self.tree if of is None else of).bases
         for b in self.part.members:
             for p, size in enumerate(self.tree.programs[self.tree.blocks[b].program].rows):
-                here, there = int(self.part.bases[b, p]), int(self.tree.bases[b, p])
+                here, there = int(self.part.bases[b, p]), int(bases[b, p])
                 copy[p][here : here + size] = strategy[p][there : there + size]
         return copy
 
@@ -203,6 +208,21 @@ class Subgame:
         other = self._mean(1 - me, self._exact.values(1 - me, BEST, strategy))
         mine = self._exact.values(me, BEST, strategy)
         return Values(self._by_action(self._exact), other + self._mean(me, mine))
+
+    def worth(self, player: int, strategy: Pair) -> Array:
+        """Shape (H,): what a player's holdings are worth if he plays as well as he can against a strategy, nan where
+        nothing of the opponent's goes with one."""
+        return self._given(player, self._exact.values(player, BEST, strategy))
+
+    def winning(self, player: int, strategy: Pair) -> Array:
+        """Shape (H,): a player's chance to win the hand with each holding if nobody refuses any more, nan likewise."""
+        sweeper, accepting = self._accepting(player, strategy)
+        return self._given(player, sweeper.values(player, EXPECT, accepting))
+
+    def _given(self, player: int, raw: Array) -> Array:
+        mass = self.beliefs.mass[player]
+        found: Array = np.divide(raw, mass, out=np.full_like(raw, np.nan), where=mass > 0)
+        return found
 
     def _mean(self, player: int, raw: Array) -> float:
         mass = self.beliefs.mass[player]
@@ -239,20 +259,24 @@ class Subgame:
 
     def wins(self, strategy: Pair) -> Array:
         """Shape (H, A): the chance to win the hand after each action if nobody refuses any more."""
-        me, levels = self.at.player, len(self.tree.rules.ladder)
-        wins = (Payoffs((1.0,) * levels, (0.0,) * levels), Payoffs((0.0,) * levels, (-1.0,) * levels))[me]
-        accepting = strategy[0].copy(), strategy[1].copy()
-        for b in self.part.members:
-            for p, (yes, no) in enumerate(_answers(self.tree, self.tree.blocks[b].program)):
-                base = self.part.bases[b, p]
-                accepting[p][base + yes], accepting[p][base + no] = 1.0, 0.0
-        sweeper = Sweeper(self.tree, wins, np.float64, self.threads, self.part, self.beliefs.reach)
-        sweeper.values(me, EXPECT, accepting)
+        sweeper, accepting = self._accepting(self.at.player, strategy)
+        sweeper.values(self.at.player, EXPECT, accepting)
         found = self._by_action(sweeper)
         words = actions(self.tree, self.at.position)[1]
         if REFUSE in words:
             found[:, words.index(REFUSE)] = np.nan
         return found
+
+    def _accepting(self, player: int, strategy: Pair) -> tuple[Sweeper, Pair]:
+        """What counts a player's wins, and a strategy changed to accept whatever is called."""
+        levels = self.tree.levels
+        wins = (Payoffs((1.0,) * levels, (0.0,) * levels), Payoffs((0.0,) * levels, (-1.0,) * levels))[player]
+        accepting = strategy[0].copy(), strategy[1].copy()
+        for b in self.part.members:
+            for p, (yes, no) in enumerate(_answers(self.tree, self.tree.blocks[b].program)):
+                base = self.part.bases[b, p]
+                accepting[p][base + yes], accepting[p][base + no] = 1.0, 0.0
+        return Sweeper(self.tree, wins, np.float64, self.threads, self.part, self.beliefs.reach), accepting
 
     def solve(self, accuracy: float, most: int = 20_000) -> Pair:
         """A strategy whose exact accuracy is at most `accuracy`, or that of `most` iterations of CFR from nothing.
@@ -283,6 +307,6 @@ def _answers(tree: Tree, program: int) -> tuple[tuple[Ints, Ints], tuple[Ints, I
         if node.words[:1] == (ACCEPT,):
             rows[node.player].extend(node.row + 2 * h for h in range(tree.size(node.spot.held[node.player])))
         elif node.kind == LAST_TRICK and node.raise_legal:
-            rows[1 - node.player].extend(node.row_other + 2 * c for c in range(tree.rules.n_ranks))
+            rows[1 - node.player].extend(node.row_other + 2 * n for n in range(len(node.words) * tree.rules.n_ranks))
     yes = np.array(rows[0], np.int64), np.array(rows[1], np.int64)
     return (yes[0], yes[0] + 1), (yes[1], yes[1] + 1)

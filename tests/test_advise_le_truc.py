@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from games.state import State
-from solver.advise import Adviser, _Node
+from solver.advise import Adviser
+from solver.answers import Node
 from solver.cfr import Pair, Payoffs, Sweeper
 from solver.explain import KINDS
 from solver.kernels import BEST, EXPECT
@@ -26,9 +27,9 @@ from tests.test_advise import change, put
 class Recording(Adviser):
     """Remembers which node an answer came from."""
 
-    last: _Node
+    last: Node
 
-    def _node(self, *args: object, **kwargs: object) -> _Node:
+    def _node(self, *args: object, **kwargs: object) -> Node:
         self.last = super()._node(*args, **kwargs)  # type: ignore[arg-type]
         return self.last
 
@@ -94,7 +95,7 @@ def sweepers() -> tuple[Sweeper, tuple[Sweeper, Sweeper]]:
     return points, (masses[0], masses[1])
 
 
-def accuracy_in_the_tree(node: _Node, line: tuple[str, ...]) -> float:
+def accuracy_in_the_tree(node: Node, line: tuple[str, ...]) -> float:
     """Of a subgame's strategy in turn 1 or 2: put into the whole tree, and best responses swept there."""
     strategy, part = adviser().strategy, node.game.part  # type: ignore[union-attr]
     tree, at = strategy.tree, node.at.position
@@ -122,7 +123,7 @@ def accuracy_in_the_tree(node: _Node, line: tuple[str, ...]) -> float:
     return float(total)
 
 
-def recomputed(node: _Node, line: tuple[str, ...], h: int, table: np.ndarray) -> float:
+def recomputed(node: Node, line: tuple[str, ...], h: int, table: np.ndarray) -> float:
     """The accuracy of a node's strategy with another row at the root, by other means than the subgame's."""
     changed = node.table.copy()
     changed[h] = table

@@ -19,7 +19,9 @@ from solver.paths import shipped_strategy
 from solver.storage import load_strategy
 from tests.test_cli import truc
 
-DOCUMENT = {"variant", "score", "unit", "iterations", "line", "player", "stake", "accuracy"}
+DOCUMENT = {
+    *("variant", "score", "unit", "iterations", "left_out", "line", "discards", "player", "stake", "accuracy"),
+}
 MINI = preset("mini")
 LINES = ["", "raise", "3", "3 4", "r y 3 4 4", "A 4 2 4 raise", "3 3 raise accept", "A 4 2 4 3 raise"]
 
@@ -351,8 +353,121 @@ def test_bad_input(args: list[str], message: str, mini: str) -> None:
     assert not result.stdout
 
 
-def test_variants_without_a_strategy() -> None:
-    for args in (["advise", "A 2 3"], ["range", "A 2 3"], ["table"]):
-        assert "give what `truc solve --variant mini` writes as --strategy FILE" in truc(
-            *args, "--variant", "mini", code=1
-        ).stderr  # fmt: skip
+CATALAN = """
+name = "catalan-like"
+ranks = ["4", "5", "6"]
+order = "linear"
+copies = 4
+hand_size = 3
+ladder = [1, 2, 3]
+all_tied = "leader"
+raise_when = ["before", "after"]
+decision_before_target = true
+one_card = true
+"""
+FRENCH = """
+name = "french-like"
+ranks = ["9", "8", "7"]
+order = "linear"
+copies = 4
+hand_size = 3
+ladder = [1, 2, 4]
+all_tied = "nobody"
+remainder = true
+fold = true
+redeal = true
+"""
+LEFT_OUT = {
+    "catalan": {"raising after the card", "the one-card hand", "the decision before the target"},
+    "french": {"fold", "redeal", "the remainder"},
+}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Rule files with what only full rules have."""
+    folder = tmp_path_factory.mktemp("own")
+    for name, text in (("catalan", CATALAN), ("french", FRENCH)):
+        (folder / f"{name}.toml").write_text(text)
+    return {name: str(folder / f"{name}.toml") for name in ("catalan", "french")}
+
+
+@pytest.mark.parametrize(
+    ("game", "hand", "line", "told", "actions"),
+    [
+        ("catalan", "4 5 6", "", "the leader cuts", {"raise", "4", "5", "6"}),
+        ("catalan", "4 5 6", "6", "the leader cuts, the leader plays 6", {"raise", "pass"}),
+        ("catalan", "4 5 6", "6 truc", "the leader cuts, the leader plays 6, the leader raises", {"accept", "refuse"}),
+        (
+            "catalan", "4 6", "4 4 r y",
+            "the leader cuts, the leader plays 4, the leader passes, the dealer plays 4, the dealer raises, "
+            "the leader accepts", {"raise", "4", "6"},
+        ),
+        ("catalan", "5", "tap one", "the leader taps, the dealer deals one card each", {"raise", "5"}),
+        ("french", "9 8 7", "", "the leader keeps the cards", {"raise", "fold", "9", "8", "7"}),
+        ("french", "9 8 7", "start", "the start of the hand", {"propose", "keep"}),
+        ("french", "9 8 7", "propose", "the leader proposes new cards", {"agree", "decline"}),
+        ("french", "9 8 7", "propose n r y", "the leader proposes new cards, the dealer declines, the leader raises, "
+            "the dealer accepts", {"fold", "9", "8", "7"}),
+    ],
+)  # fmt: skip
+def test_full_rules(game: str, hand: str, line: str, told: str, actions: set[str], own: dict[str, str]) -> None:
+    """Lines and actions of the full rules, of a hand that is solved on the spot and kept."""
+    args = [hand, "--rules", own[game], "--line", line]
+    text = truc("advise", *args).stdout
+    assert f"\nline: {told}\n" in text
+    assert all(f"{name}, since it " in text for name in LEFT_OUT[game])
+    found = document("advise", *args)
+    assert found.keys() == DOCUMENT | {"hand", "held", "actions", "win", "refusal", "kind", "explanation", "case"}
+    assert found["left_out"].keys() == LEFT_OUT[game]
+    assert {each["action"] for each in found["actions"]} == actions
+    assert sum(each["probability"] for each in found["actions"]) == pytest.approx(1)
+    assert found["kind"] in KINDS
+    assert found["accuracy"] <= 0.05
+    table = document("table", *args[1:])
+    (row,) = [each for each in table["hands"] if each["hand"] == found["held"]]
+    assert {each["action"]: each["ev"] for each in row["actions"]} == {
+        each["action"]: each["ev"] for each in found["actions"]
+    }
+    assert set(actions) <= {each["action"] for each in table["totals"]["actions"]}
+    reloaded = reload(truc("table", *args[1:], "--csv").stdout)
+    assert [each["hand"] for each in reloaded] == [each["hand"] for each in table["hands"]]
+    assert sum(each["probability"] for each in document("range", *args)["opponent"]) == pytest.approx(1)
+    for each in found["actions"]:
+        if each["action"] == "fold":
+            assert (each["probability"], each["ev"], each["win"]) == (0, -found["stake"], None)
+        if each["action"] == "agree":
+            assert (each["probability"], each["ev"], each["loss"]) == (0, None, None)
+
+
+def test_what_is_solved_on_the_spot_is_kept(own: dict[str, str]) -> None:
+    args = ["advise", "4 5 6", "--rules", own["catalan"]]
+    first = truc(*args)
+    again = truc(*args)
+    assert again.stdout == first.stdout
+    assert not again.stderr
+
+
+def test_discards(own: dict[str, str]) -> None:
+    args = ["--rules", own["french"], "--line", "propose y 9"]
+    for command in (["advise", "8 7 7"], ["range", "8 7 7"], ["table"]):
+        assert "give them as --discards" in truc(*command, *args, code=2).stderr
+        found = document(*command, *args, "--discards", "9 9 8")
+        assert found["discards"] == "9 9 8"
+        text = truc(*command, *args, "--discards", "9 9 8").stdout
+        assert "set aside" in text
+        assert "after a redeal: an approximation" in text
+    ours = document("range", "8 7 7", *args, "--discards", "9 9 8")
+    assert all("9 9" not in each["hand"] for each in ours["opponent"])  # one is on the table, two are mine
+    assert "has 5 cards of rank 9" in truc("advise", "9 9 7", *args, "--discards", "9 9 8", code=2).stderr
+    stray = truc("advise", "8 7 7", *args[:2], "--discards", "9 9 8", code=2).stderr
+    assert "nobody has set cards aside" in stray
+    assert len(stray.splitlines()) == 1
+
+
+def test_before_the_cards(own: dict[str, str]) -> None:
+    args = ["--rules", own["catalan"], "--line", "start"]
+    assert "nobody has cards yet" in truc("advise", "4 5 6", *args, code=2).stderr
+    found = document("table", *args)
+    assert [each["action"] for each in found["hands"][0]["actions"]] == ["cut", "tap"]
+    assert "(no card)" in truc("table", *args).stdout

@@ -21,13 +21,18 @@ def facts(
     refusal: float | None = None,
     refused: float = 1.0,
     unit: str = POINTS,
+    late: bool = False,
 ) -> Facts:
     """Facts by name."""
-    return Facts(probabilities, ev, win, refusal, refused, unit)
+    return Facts(probabilities, ev, win, refusal, refused, unit, late)
 
 
 EVEN = {"accept": 0.5, "refuse": 0.5}
 MADE_UP = {
+    "as before the card": (
+        facts({"accept": 0.25, "refuse": 0.75}, {"accept": -1.5, "refuse": -1.0}, {"accept": 0.3}, late=True),
+        "Answered as the same raise before the card (accept 25 % and refuse 75 %): so raising late gains nothing.",
+    ),
     "forced": (facts({"3": 1.0}, {"3": 0.2}, {"3": 0.6}), "Only 3 is possible."),
     "mix": (
         facts(EVEN, {"accept": -1.0, "refuse": -1.02}, {"accept": 0.25}),
@@ -43,6 +48,10 @@ MADE_UP = {
         facts({"raise": 0.97, "5": 0.03}, {"raise": 0.4, "5": 0.1}, {"raise": 0.2, "5": 0.2}, 0.7),
         "A bluff: it lives on the 70 % of the time that the opponent refuses.",
     ),
+    "remainder": (
+        facts({"remainder": 1.0, "5": 0.0}, {"remainder": 0.9, "5": 0.5}, {"remainder": 0.8, "5": 0.7}),
+        "The remainder, a raise for the match: it is best by 0.40 points, and the hand wins 80 % of the time.",
+    ),
     "value call": (
         facts({"accept": 1.0, "refuse": 0.0}, {"accept": 0.5, "refuse": -1.0}, {"accept": 0.5}),
         "A call for value: the hand wins 50 % of the time, more often than not.",
@@ -54,6 +63,22 @@ MADE_UP = {
     "refusal": (
         facts({"accept": 0.0, "refuse": 1.0}, {"accept": -1.5, "refuse": -1.0}, {"accept": 0.1}),
         "A refusal: accepting wins too seldom (10 %) and would cost 0.50 points more.",
+    ),
+    "pass": (
+        facts({"raise": 0.0, "pass": 1.0}, {"raise": 0.1, "pass": 0.5}, {"raise": 0.9, "pass": 0.9}, 0.3),
+        "No raise after the card: nothing is gained by it, for it could have come before.",
+    ),
+    "no new cards": (
+        facts({"agree": 0.0, "decline": 1.0}, {"decline": 0.5}, {"decline": 0.9}),
+        "No new cards: the other side can have the game without them, so they can gain nothing.",
+    ),
+    "plays for the top stake": (
+        facts({"play": 1.0, "decline": 0.0}, {"play": 0.5, "decline": -1.0}, {"play": 0.6}),
+        "Playing is better than giving a point by 1.50 points: the hand wins 60 % of the time.",
+    ),
+    "gives a point": (
+        facts({"play": 0.0, "decline": 1.0}, {"play": -2.0, "decline": -1.0}, {"play": 0.2}),
+        "A point to the other side is the lesser evil: playing would cost 1.00 points more.",
     ),
     "trap": (
         facts({"raise": 0.0, "5": 1.0}, {"raise": 0.9, "5": 1.5}, {"raise": 0.9, "5": 0.9}, 0.8),
@@ -132,7 +157,14 @@ def found_on_le_truc() -> dict[str, tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", KINDS)
+def test_keeping_is_no_new_cards_too() -> None:
+    assert kind(facts({"propose": 0.0, "keep": 1.0}, {"propose": 0.5, "keep": 0.5}, {"keep": 0.9})) == "no new cards"
+
+
+OTHER_RULES = {"as before the card", "remainder", "pass", "no new cards", "plays for the top stake", "gives a point"}
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in OTHER_RULES])
 def test_real_hands(name: str) -> None:
     strategy, _ = load_strategy(shipped_strategy("le-truc") or "")
     assert name in found_on_le_truc()

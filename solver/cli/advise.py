@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from games.notation import format_hand
 from solver.cli.common import in_words, json_option
 from solver.cli.decision import (
     NOTHING,
     PLAYERS,
+    Question,
     accuracy_in_words,
     amount,
     ask,
     case_in_words,
     decision_options,
     document,
+    number,
     stakes,
     story,
     usage,
@@ -24,7 +27,6 @@ from solver.cli.decision import (
 from solver.words import percent
 
 if TYPE_CHECKING:
-    from games.rules import Rules
     from solver.advise import Advice
 
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 def command(
     hand: str,
     text: str,
+    discards: str,
     score: str | None,
     strategy: Path | None,
     variant: str | None,
@@ -47,16 +50,16 @@ def command(
     line.  EV is what an action is worth to him if he plays on as well as he can; loss is what it gives away against
     the best action; wins is the chance to win the hand after it if nobody refuses any more.
     """
-    adviser, header, line = ask(text, score, strategy, variant, rules)
+    asked = ask(text, discards, score, strategy, variant, rules)
     with usage():
-        advice = adviser.advise(hand, line)
+        advice = asked.adviser.advise(hand, asked.line, discards)
 
     from solver.cli.output import print_json
 
     if as_json:
-        print_json({**document(adviser, header, advice), **_details(advice)})
+        print_json({**document(asked, advice), **_details(advice)})
     else:
-        _show(adviser.rules, advice, header.score)
+        _show(asked, advice)
 
 
 def _details(advice: Advice) -> dict[str, Any]:
@@ -64,7 +67,13 @@ def _details(advice: Advice) -> dict[str, Any]:
         "hand": advice.hand,
         "held": advice.held,
         "actions": [
-            {"action": each.action, "probability": each.probability, "ev": each.ev, "loss": each.loss, "win": each.win}
+            {
+                "action": each.action,
+                "probability": each.probability,
+                "ev": number(each.ev),
+                "loss": number(each.loss),
+                "win": each.win,
+            }
             for each in advice.choices
         ],
         "win": advice.win,
@@ -76,15 +85,17 @@ def _details(advice: Advice) -> dict[str, Any]:
     }
 
 
-def _show(rules: Rules, advice: Advice, score: str | None) -> None:
+def _show(asked: Question, advice: Advice) -> None:
     from solver.cli.output import print_facts, print_table
 
-    unit = advice.unit
+    rules, score, unit = asked.adviser.rules, asked.adviser.score, advice.unit
     dealt = "" if advice.held == advice.hand else f" (dealt {advice.hand})"
-    click.echo(f"{rules.name}: {in_words(rules, score)}")
+    click.echo(f"{rules.name}: {in_words(rules, asked.header.score)}")
     click.echo(f"the {PLAYERS[advice.player]} to act with {advice.held or NOTHING}{dealt}")
-    click.echo(f"line: {story(rules, advice.line)}")
-    click.echo(f"stake: {stakes(rules, advice.line, advice.stake)}\n")
+    click.echo(f"line: {story(rules, advice.line, score)}")
+    if asked.discards:
+        click.echo(f"set aside: {format_hand(rules, asked.discards)}")
+    click.echo(f"stake: {stakes(rules, advice.line, advice.stake, score)}\n")
     rows = [
         [
             each.action,
@@ -93,10 +104,12 @@ def _show(rules: Rules, advice: Advice, score: str | None) -> None:
             amount(unit, each.loss),
             "" if each.win is None else percent(each.win),
         ]
-        for each in sorted(advice.choices, key=lambda each: (-each.probability, each.loss))
+        for each in sorted(advice.choices, key=lambda each: -each.probability)
     ]
     print_table(["action", "probability", "EV", "loss", "wins"], [rows], right=[1, 2, 3, 4])
-    facts = [("why", advice.explanation), ("wins", f"{percent(advice.win)} of the time if nobody refuses any more")]
+    facts = [("why", advice.explanation)]
+    if advice.win is not None:
+        facts.append(("wins", f"{percent(advice.win)} of the time if nobody refuses any more"))
     if advice.refusal is not None:
         facts.append(("a raise", f"the opponent refuses it {percent(advice.refusal)} of the time"))
     facts += [("case", case_in_words(advice.case)), ("accuracy", accuracy_in_words(unit, advice.accuracy))]

@@ -60,7 +60,8 @@ def rules_of(variant: str | None, file: Path | None) -> Rules:
 
 def tree_of(rules: Rules) -> Tree:
     """The public tree.  Raises click.UsageError if it is too large."""
-    from solver.tree import Tree, TreeTooLargeError, UnsupportedRulesError
+    from solver.nodes import TreeTooLargeError, UnsupportedRulesError
+    from solver.tree import Tree
 
     try:
         return Tree(rules)
@@ -91,8 +92,7 @@ def stored_strategy(
         assert wanted is not None
         return _at_score(wanted, score)
     if file is None and wanted is not None:
-        same = (name for name in preset_names() if preset(name).hash == wanted.hash)  # whatever the rules are called
-        file = next((found for found in map(shipped_strategy, same) if found is not None), None)
+        file = _shipped(wanted)
     if file is None:
         name = DEFAULT_VARIANT if wanted is None else wanted.name
         solve = f"truc solve --variant {name}" if rules is None else f"truc solve --rules {rules}"
@@ -105,12 +105,60 @@ def stored_strategy(
     if wanted is None or essential(wanted).hash == stored.hash:
         return strategy, header
     if header.score is not None:  # of a hand without the stakes that change nothing at its score
-        from solver.equity import hand_rules
+        from solver.equity import hand_rules, whole_rules
         from solver.lift import lifted
 
-        if hand_rules(wanted, parsed_score(wanted, header.score)).hash == stored.hash:
-            return lifted(strategy, essential(wanted, in_match=True)), header
+        at = parsed_score(wanted, header.score)
+        if hand_rules(wanted, at).hash == stored.hash:
+            return lifted(strategy, whole_rules(wanted, at)), header
     raise click.UsageError(f"{file} is for the rules {stored.name!r}, but the options say {wanted.name!r}")
+
+
+def strategy_to_ask(
+    file: Path | None, variant: str | None, rules: Path | None, score: str | None = None
+) -> tuple[Strategy, Header, Rules]:
+    """As `stored_strategy`, and the rules with what is left out of the strategy's; a hand in points that does not come
+    with the program is solved on the spot and kept.  Raises Failure, click.UsageError."""
+    wanted = None if variant is None and rules is None and file is not None else rules_of(variant, rules)
+    if file is None and score is None and wanted is not None and _shipped(wanted) is None:
+        return *_in_points(wanted), wanted
+    strategy, header = stored_strategy(file, variant, rules, "--strategy FILE", score)
+    return strategy, header, _full_rules(strategy.tree.rules, header) if wanted is None else wanted
+
+
+def _shipped(rules: Rules) -> Path | None:
+    """The strategy file that comes with the program, whatever the rules are called."""
+    same = (name for name in preset_names() if preset(name).hash == rules.hash)
+    return next((found for found in map(shipped_strategy, same) if found is not None), None)
+
+
+def _full_rules(stored: Rules, header: Header) -> Rules:
+    """The rule set that a strategy's rules were made from, if it is one that comes with the program."""
+    if stored.name in preset_names():
+        from solver.equity import whole_rules
+
+        full = preset(stored.name)
+        made = essential(full) if header.score is None else whole_rules(full, parsed_score(full, header.score))
+        if made.hash == stored.hash:
+            return full
+    return stored
+
+
+def _in_points(rules: Rules) -> tuple[Strategy, Header]:
+    from solver.cli.progress import Reporter
+    from solver.nodes import TreeTooLargeError
+    from solver.scores import QUICK_POINTS, strategy_in_points
+    from solver.storage import StorageError
+
+    try:
+        with Reporter(f"{rules.name} in points", QUICK_POINTS) as reporter:
+            found = strategy_in_points(rules, usable_threads(), reporter)
+    except TreeTooLargeError as error:
+        raise click.UsageError(str(error)) from error
+    except StorageError as error:
+        raise Failure(str(error), BAD_FILE) from error
+    assert found is not None
+    return found
 
 
 def parsed_score(rules: Rules, text: str) -> tuple[int, int]:
@@ -140,11 +188,11 @@ def _at_score(rules: Rules, text: str) -> tuple[Strategy, Header]:
 
 def in_words(rules: Rules, score: str | None) -> str:
     """What a hand is played for."""
+    missing = [f"{name}, since {why}" for name, why in left_out(rules, score is not None).items()]
+    more = f"; left out: {'; '.join(missing)}" if missing else ""
     if score is None:
-        missing = [f"{name}, since {why}" for name, why in left_out(rules).items()]
-        more = f"; left out: {'; '.join(missing)}" if missing else ""
         return f"one hand, in points (at no particular score of a match){more}"
-    return f"one hand at {score}: {describe_score(rules, parsed_score(rules, score))}"
+    return f"one hand at {score}: {describe_score(rules, parsed_score(rules, score))}{more}"
 
 
 def numbers(

@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from games.notation import NotationError, format_hand, format_line, parse_line
-from games.rules import ACCEPT, RAISE, REFUSE, Rules
+from games.notation import NotationError, format_hand, format_line, parse_hand, parse_score
+from games.rules import (
+    ACCEPT,
+    AGREE,
+    CUT,
+    DECLINE,
+    FOLD,
+    KEEP,
+    ONE,
+    PASS,
+    PLAY,
+    PROPOSE,
+    RAISE,
+    REFUSE,
+    REMAINDER,
+    TAP,
+    THREE,
+    Rules,
+)
 from games.state import State
-from solver.cli.common import game_options, score_option, stored_strategy
+from solver.cli.common import game_options, score_option, strategy_to_ask
+from solver.essential import left_out
 from solver.paths import usable_threads
 
 if TYPE_CHECKING:
@@ -25,18 +43,37 @@ PLAYERS = ("leader", "dealer")
 NEVER = 0.005  # shown as never done
 RARE = 0.0005  # in a range: summed up as "others"
 NOTHING = "(no card)"  # instead of no text
-DOES = {RAISE: "raises", ACCEPT: "accepts", REFUSE: "refuses"}
+DOES = {
+    **{RAISE: "raises", ACCEPT: "accepts", REFUSE: "refuses", REMAINDER: "calls the remainder", FOLD: "folds"},
+    **{PASS: "passes", PROPOSE: "proposes new cards", KEEP: "keeps the cards", AGREE: "agrees"},
+    **{CUT: "cuts", TAP: "taps", THREE: "deals the whole hand", ONE: "deals one card each"},
+    **{DECLINE: "declines", PLAY: "plays for the top stake"},
+}
+
+
+class Question(NamedTuple):
+    """What is asked: of whom, from which file, the line, and ranks of what the player to act has set aside."""
+
+    adviser: Adviser
+    header: Header
+    line: tuple[str, ...]
+    discards: tuple[int, ...]
 
 
 def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--line, --score, --strategy, --variant and --rules, which go to `ask`."""
-    words = 'Public history of the hand, such as "raise accept 8" or "r y 8".  [default: its start]'
+    """--line, --discards, --score, --strategy, --variant and --rules, which go to `ask`."""
+    words = (
+        'Public history of the hand, such as "raise accept 8" or "r y 8"; cut or keep need not be said, "start" is '
+        "before them.  [default: the hand's start]"
+    )
     line = click.option("--line", "text", metavar="LINE", default="", help=words)
+    gone = 'What the player to act set aside in an agreed redeal, such as "8 8 7".'
+    discards = click.option("--discards", metavar="HAND", default="", help=gone)
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     strategy = click.option(
-        "--strategy", type=file, metavar="FILE", help="Strategy file.  [default: the one that comes with the program]"
+        "--strategy", type=file, metavar="FILE", help="Strategy file.  [default: the program's, or solved now]"
     )
-    return line(score_option(strategy(game_options(command))))
+    return line(discards(score_option(strategy(game_options(command)))))
 
 
 @contextmanager
@@ -51,31 +88,41 @@ def usage() -> Iterator[None]:
 
 
 def ask(
-    text: str, score: str | None, strategy: Path | None, variant: str | None, rules: Path | None
-) -> tuple[Adviser, Header, tuple[str, ...]]:
-    """An adviser, the header of its strategy file, and the line that leads to a decision.
+    text: str, discards: str, score: str | None, strategy: Path | None, variant: str | None, rules: Path | None
+) -> Question:
+    """An adviser, the header of its strategy file, and the decision that is meant.
 
     Raises Failure, click.UsageError.
     """
-    loaded, header = stored_strategy(strategy, variant, rules, "--strategy FILE", score)
+    loaded, header, game = strategy_to_ask(strategy, variant, rules, score)
 
     from solver.advise import Adviser
+    from solver.lines import read_line
 
     with usage():
-        line = parse_line(loaded.tree.rules, text)
-    if not _states(loaded.tree.rules, line)[-1].legal_actions():
+        at = None if header.score is None else parse_score(game, header.score)
+        line = read_line(game, text, at)
+        gone = parse_hand(game, discards) if discards else ()
+        if AGREE in line and not gone:
+            raise click.UsageError("after a redeal the cards that you set aside count, give them as --discards")
+        if gone and AGREE not in line:
+            raise click.UsageError(f"--discards {discards!r}, but nobody has set cards aside in this line")
+    if not State.public(game, at).follow(line).legal_actions():
         raise click.UsageError(f"the line {format_line(line)!r} ends the hand: nobody has a decision after it")
-    return Adviser(loaded, usable_threads()), header, line
+    return Question(Adviser(loaded, usable_threads(), game, at), header, line, gone)
 
 
-def document(adviser: Adviser, header: Header, answer: Answer | Advice) -> dict[str, Any]:
+def document(asked: Question, answer: Answer | Advice) -> dict[str, Any]:
     """The keys that every JSON document about a decision begins with."""
+    adviser, header = asked.adviser, asked.header
     return {
         "variant": adviser.rules.name,
         "score": header.score,
         "unit": answer.unit,
         "iterations": header.iterations,
+        "left_out": left_out(adviser.rules, header.score is not None),
         "line": format_line(answer.line),
+        "discards": format_hand(adviser.rules, asked.discards) or None,
         "player": PLAYERS[answer.player],
         "stake": answer.stake,
     }
@@ -86,18 +133,26 @@ def number(value: float) -> float | None:
     return None if value != value else float(value)
 
 
-def story(rules: Rules, line: tuple[str, ...]) -> str:
+def story(rules: Rules, line: tuple[str, ...], score: tuple[int, int] | None = None) -> str:
     """A line in words: who did what."""
-    states = _states(rules, line)
-    seats = (PLAYERS[state.to_play] for state in states[:-1])
+    seats = (PLAYERS[state.to_play] for state in _states(rules, line, score)[:-1])
     told = [f"the {seat} {DOES.get(action, f'plays {action}')}" for seat, action in zip(seats, line, strict=True)]
     return ", ".join(told) or "the start of the hand"
 
 
-def stakes(rules: Rules, line: tuple[str, ...], stake: int) -> str:
+def stakes(rules: Rules, line: tuple[str, ...], stake: int, score: tuple[int, int] | None = None) -> str:
     """The stake in words, with a raise that waits for an answer."""
-    waiting = line[-1:] == (RAISE,)
-    return f"{stake}, to be raised to {rules.ladder[rules.ladder.index(stake) + 1]}" if waiting else str(stake)
+    state = _states(rules, line, score)[-1]
+    now = "the match" if state.is_for_match else str(stake)
+    if state.offer is None:
+        return now
+    return f"{now}, to be raised to {'the match' if line[-1] == REMAINDER else state.offer}"
+
+
+def missing(asked: Question) -> list[tuple[str, str]]:
+    """What the solved game leaves out, as a fact; nothing if that is nothing."""
+    found = left_out(asked.adviser.rules, asked.header.score is not None)
+    return [("left out", "; ".join(f"{name}, since {why}" for name, why in found.items()))] if found else []
 
 
 def case_in_words(case: str) -> str:
@@ -107,14 +162,19 @@ def case_in_words(case: str) -> str:
         "solved here": "solved here: the stored strategy is rough here, so the rest of the hand was solved anew",
         "I left": "I left: by the strategy you would not be here with this hand; from here on, what is best",
         "the opponent left": "the opponent left: by the strategy he would not be here; he may hold anything",
+        "as before the card": "as before the card: as the same raise before it is answered; raising late gains nothing",
+        "after a redeal": "after a redeal: an approximation; of what was set aside only your own cards are counted",
+        "before the cards": "before the cards: nobody has seen any",
         "both left": "both left: by the strategy neither of you would be here; he may hold anything",
     }[case]
 
 
 def amount(unit: str, value: float, sign: str = "") -> str:
-    """A number of points, or a probability in percent."""
+    """A number of points, or a probability in percent; nothing for nan."""
     from solver.cfr import PROBABILITY
 
+    if value != value:
+        return ""
     return f"{100 * value:.2f} %" if unit == PROBABILITY else f"{value:{sign}.3f}"
 
 
@@ -129,7 +189,7 @@ def shares(probability: float) -> str:
 
 
 def opponents(rules: Rules, answer: Answer, mine: Sequence[int], probabilities: Sequence[float]) -> Range:
-    """The opponent's holdings that the cards played and `mine` allow; probabilities: shape (V,)."""
+    """The opponent's holdings that the cards played and `mine`, held or set aside, allow; probabilities: shape (V,)."""
     seen = [*mine, *answer.played[0], *answer.played[1]]
     free = [rules.copies - seen.count(rank) for rank in range(rules.n_ranks)]
     possible = [
@@ -152,9 +212,9 @@ def range_rows(found: Range) -> list[list[str]]:
     return [*rows, [f"others ({len(rare)})", shares(sum(rare))]] if rare else rows
 
 
-def _states(rules: Rules, line: tuple[str, ...]) -> list[State]:
+def _states(rules: Rules, line: tuple[str, ...], score: tuple[int, int] | None) -> list[State]:
     """What the public sees before each action of a legal line, and after it."""
-    states = [State.public(rules)]
+    states = [State.public(rules, score)]
     for action in line:
-        states.append(states[-1].apply(action))
+        states.append(states[-1].follow((action,)))
     return states

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from games.notation import format_hand, format_line, parse_hand
+from games.notation import describe_score, format_hand, format_line, parse_hand
 from games.rules import ALIASES, Rules
-from solver.cli.common import in_words, json_option
+from solver.cli.common import json_option
 from solver.cli.decision import (
     NEVER,
     NOTHING,
     PLAYERS,
     RARE,
+    Question,
     Range,
     accuracy_in_words,
     amount,
@@ -27,6 +28,7 @@ from solver.cli.decision import (
     case_in_words,
     decision_options,
     document,
+    missing,
     number,
     opponents,
     range_document,
@@ -39,7 +41,7 @@ from solver.cli.decision import (
 from solver.words import percent
 
 if TYPE_CHECKING:
-    from solver.advise import Adviser, Answer
+    from solver.advise import Answer
 
 ACROSS = 4  # hands of the opponent side by side
 Lines = list[list[str]]
@@ -83,6 +85,7 @@ def command(
     action: str | None,
     holding: str | None,
     text: str,
+    discards: str,
     score: str | None,
     strategy: Path | None,
     variant: str | None,
@@ -103,31 +106,33 @@ def command(
     """
     if as_csv + as_markdown + as_json > 1:
         raise click.UsageError("--csv, --markdown and --json exclude each other, give one of them")
-    adviser, header, line = ask(text, score, strategy, variant, rules)
-    game = adviser.rules
+    asked = ask(text, discards, score, strategy, variant, rules)
+    adviser, line, game = asked.adviser, asked.line, asked.adviser.rules
     with usage():
-        answer = adviser.at(line)
-        rows = _filtered(adviser, answer, action, holding)
+        answer = adviser.at(line, asked.discards)
+        rows = _filtered(asked, answer, action, holding)
     if as_csv:
         _csv(answer, rows)
         return
-    totals = _totals(game, answer, rows)
+    totals = _totals(game, answer, rows, asked.discards)
 
     from solver.cli.output import print_facts, print_json, print_table
 
     if as_json:
-        print_json({**document(adviser, header, answer), **_details(answer, rows, totals)})
+        print_json({**document(asked, answer), **_details(answer, rows, totals)})
         return
     filters = [f"playing {_word(game, action)}"] if action else []
     filters += [f"with {holding}"] if holding else []
     of = f" of {len(_possible(answer))}: those {' '.join(filters)}" if filters else ""
     one = len({row.answer.cases[row.h] for row in rows}) == 1
     facts = [
-        *([("score", in_words(game, header.score))] if header.score else []),
-        ("line", story(game, line)),
-        ("stake", stakes(game, line, answer.stake)),
+        *([("score", describe_score(game, adviser.score))] if adviser.score else []),
+        ("line", story(game, line, adviser.score)),
+        *([("set aside", format_hand(game, asked.discards))] if asked.discards else []),
+        ("stake", stakes(game, line, answer.stake, adviser.score)),
         *([("case", case_in_words(rows[0].answer.cases[rows[0].h]))] if one else []),
         ("accuracy", accuracy_in_words(answer.unit, max(row.accuracy for row in rows))),
+        *missing(asked),
     ]
     title = f"{game.name}: the {PLAYERS[answer.player]} to act, {len(rows)} hand{'s' * (len(rows) > 1)}{of}"
     columns, sections, right = _hands(answer, rows, one)
@@ -158,11 +163,11 @@ def _possible(answer: Answer) -> list[int]:
     return [h for h, legal in enumerate(answer.legal.tolist()) if any(legal)]
 
 
-def _filtered(adviser: Adviser, answer: Answer, action: str | None, holding: str | None) -> list[Row]:
+def _filtered(asked: Question, answer: Answer, action: str | None, holding: str | None) -> list[Row]:
     """The holdings that are possible and wanted.  Raises NotationError, click.UsageError."""
     from solver.advise import PLAYED
 
-    rules = adviser.rules
+    adviser, rules = asked.adviser, asked.adviser.rules
     word = None if action is None else _word(rules, action)
     if word is not None and word not in answer.actions:
         raise click.UsageError(f"{action!r} is no action here, those are {', '.join(answer.actions)}")
@@ -173,7 +178,7 @@ def _filtered(adviser: Adviser, answer: Answer, action: str | None, holding: str
         cards = tuple(answer.holdings[h].tolist())
         if wanted - Counter(cards):
             continue
-        own, table, accuracy = adviser.row(answer.line, h)
+        own, table, accuracy = adviser.row(answer.line, h, asked.discards)
         if word is None or table[answer.actions.index(word)] >= PLAYED:
             weight = float(answer.share[h])
             rows.append(Row(h, cards, format_hand(rules, cards), weight, table.tolist(), accuracy, own))
@@ -185,7 +190,7 @@ def _filtered(adviser: Adviser, answer: Answer, action: str | None, holding: str
     return rows
 
 
-def _totals(rules: Rules, answer: Answer, rows: Sequence[Row]) -> Totals:
+def _totals(rules: Rules, answer: Answer, rows: Sequence[Row], discards: tuple[int, ...] = ()) -> Totals:
     from solver.advise import PLAYED
 
     weight = sum(row.weight for row in rows)
@@ -194,7 +199,7 @@ def _totals(rules: Rules, answer: Answer, rows: Sequence[Row]) -> Totals:
         return Totals(weight, None, hands, None)
     actions = [sum(row.weight * row.probabilities[a] for row in rows) / weight for a in range(len(answer.actions))]
     against = sum(row.weight * row.answer.opponent[row.h] for row in rows) / weight
-    return Totals(weight, actions, hands, opponents(rules, answer, (), against.tolist()))
+    return Totals(weight, actions, hands, opponents(rules, answer, discards, against.tolist()))
 
 
 def _details(answer: Answer, rows: Sequence[Row], totals: Totals) -> dict[str, Any]:
@@ -251,15 +256,22 @@ def _csv(answer: Answer, rows: Sequence[Row]) -> None:
 def _hands(answer: Answer, rows: Sequence[Row], one_case: bool) -> tuple[list[str], list[Lines], list[int]]:
     """Columns, sections and numeric columns: a section for each highest card, the highest first."""
     raises = any(row.answer.refusal[row.h] >= 0 for row in rows)  # not nan
-    columns = ["hand", "weight", "plays", "EV", "wins", *(["refused"] * raises), *(["case"] * (not one_case))]
+    wins = [w for row in rows for w in row.answer.win[row.h].tolist() if w >= 0]  # not nan
+    columns = [
+        "hand",
+        "weight",
+        "plays",
+        "EV",
+        *(["wins"] * bool(wins)),
+        *(["refused"] * raises),
+        *(["case"] * (not one_case)),
+    ]
 
     def cells(row: Row) -> list[str]:
         legal = answer.legal[row.h].nonzero()[0].tolist()
-        wins = [(row.probabilities[a], row.answer.win[row.h, a]) for a in legal if row.answer.win[row.h, a] >= 0]
-        played = sum(share for share, _ in wins)
-        win = sum(share * win for share, win in wins) / played if played > 0 else max(win for _, win in wins)
+        known = [row.answer.ev[row.h, a] for a in legal if row.answer.ev[row.h, a] == row.answer.ev[row.h, a]]
         result = [row.hand or NOTHING, shares(row.weight), _mix(answer.actions, row.probabilities)]
-        result += [amount(answer.unit, max(row.answer.ev[row.h, a] for a in legal), "+"), percent(win)]
+        result += [amount(answer.unit, max(known), "+"), *([_wins(row, legal)] if wins else [])]
         if raises:
             result.append(percent(row.answer.refusal[row.h]) if row.answer.refusal[row.h] >= 0 else "")
         return result if one_case else [*result, row.answer.cases[row.h]]
@@ -268,6 +280,13 @@ def _hands(answer: Answer, rows: Sequence[Row], one_case: bool) -> tuple[list[st
     tops = dict.fromkeys(row.cards[1:][-1:] for row in ordered)  # of one card each there are no sections
     sections = [[cells(row) for row in ordered if row.cards[1:][-1:] == top] for top in tops]
     return columns, sections, [i for i, name in enumerate(columns) if name in ("weight", "EV", "wins", "refused")]
+
+
+def _wins(row: Row, legal: Sequence[int]) -> str:
+    """The chance to win with what is played, if nobody refuses any more."""
+    wins = [(row.probabilities[a], row.answer.win[row.h, a]) for a in legal if row.answer.win[row.h, a] >= 0]
+    played = sum(share for share, _ in wins)
+    return percent(sum(share * win for share, win in wins) / played if played > 0 else max(win for _, win in wins))
 
 
 def _mix(actions: Sequence[str], probabilities: Sequence[float]) -> str:
