@@ -32,6 +32,7 @@ from games.state import State
 from solver.answers import AS_BEFORE, CASES, ON_PATH, PLAYED, SOLVED, Answer, Answers, Cards, Players
 from solver.explain import Facts, kind, sentence
 from solver.full_game import FullGame, one_card_strategy
+from solver.i18n import Strings
 from solver.lines import read_line
 from solver.strategy import Strategy
 from solver.subgame import Array
@@ -58,8 +59,8 @@ class Advice:
 
     hand: as dealt; held: what is left of it; player: 0 the leader, 1 the dealer; win: the chance to win the hand with
     what is played, if nobody refuses any more, None if the hand ends; refusal: how often a raise would be refused, None
-    where there is none; kind: one of `solver.explain.KINDS`; explanation: a sentence; case: one of CASES; accuracy: see
-    `Answers.row`.
+    where there is none; kind: one of `solver.explain.KINDS`; facts: that the explanation is made of, None before the
+    deal; case: one of CASES; accuracy: see `Answers.row`.
     """
 
     hand: str
@@ -72,9 +73,18 @@ class Advice:
     win: float | None
     refusal: float | None
     kind: str
-    explanation: str
+    facts: Facts | None
     case: str
     accuracy: float
+
+    @property
+    def explanation(self) -> str:
+        """Why, in a sentence."""
+        return self.explained()
+
+    def explained(self, say: Strings | None = None) -> str:
+        """Why, in a sentence of any language, by default in English."""
+        return "" if self.facts is None else sentence(self.facts, say)
 
 
 class Adviser(Answers):
@@ -158,7 +168,7 @@ class Adviser(Answers):
             win=facts.win_chance,
             refusal=refusal,
             kind=kind(facts),
-            explanation=sentence(facts),
+            facts=facts,
             case=answer.cases[h],
             accuracy=accuracy,
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 from games.rules import ACCEPT, AGREE, DECLINE, KEEP, PASS, PLAY, RAISE, REFUSE, REMAINDER
 from solver.cfr import PROBABILITY
-from solver.words import percent
+from solver.i18n import DEFAULT, Strings, strings
 
 MIXED = 0.05  # an action that is played at least so often belongs to a mix
 STRONG = 0.7  # chance to win from which a hand is strong
@@ -118,49 +118,31 @@ def kind(facts: Facts) -> str:
     return "trap" if facts.refusal is not None and (facts.win_chance or 0.0) >= STRONG else "card"
 
 
-def sentence(facts: Facts) -> str:
-    """One sentence in plain words."""
-    what = kind(facts)
+def sentence(facts: Facts, say: Strings | None = None) -> str:
+    """One sentence in plain words, by default in English."""
+    say = strings(DEFAULT) if say is None else say
+    what, join = kind(facts), say("word.and")
     others = [value for action, value in facts.ev.items() if action != facts.top]
     chance = facts.win_chance
     mixed = [facts.ev[action] for action in facts.mixed]
     values: dict[str, Any] = {
-        "top": facts.top,
-        "actions": " and ".join(facts.mixed),
-        "apart": _amount(facts, max(mixed, default=0.0) - min(mixed, default=0.0)),
-        "win": "" if chance is None else percent(chance),
-        "refusal": "" if facts.refusal is None else percent(facts.refusal),
-        "gain": _amount(facts, facts.ev[facts.top] - max(others, default=0.0)),
-        "shares": " and ".join(f"{action} {percent(share)}" for action, share in facts.probabilities.items()),
+        "top": say.action(facts.top),
+        "actions": join.join(map(say.action, facts.mixed)),
+        "apart": _amount(facts, max(mixed, default=0.0) - min(mixed, default=0.0), say),
+        "win": "" if chance is None else say.share(chance),
+        "refusal": "" if facts.refusal is None else say.share(facts.refusal),
+        "gain": _amount(facts, facts.ev[facts.top] - max(others, default=0.0), say),
+        "shares": join.join(f"{say.action(each)} {say.share(share)}" for each, share in facts.probabilities.items()),
         "note": "",
     }
     if what == "mix":
-        word = "both" if len(facts.mixed) == 2 else "all"
-        values["word"] = word
-        values["note"] = f"; the raise is a {facts.raise_kind}" if RAISE in facts.mixed else ""
-    return SENTENCES[what].format(**values)
+        values["word"] = say("word.both" if len(facts.mixed) == 2 else "word.all")
+        if RAISE in facts.mixed:
+            values["note"] = say("word.note", kind=say(say.key("kind", facts.raise_kind)))
+    return say(say.key("sentence", what), **values)
 
 
-SENTENCES = {
-    "as before the card": "Answered as the same raise before the card ({shares}): so raising late gains nothing.",
-    "forced": "Only {top} is possible.",
-    "mix": "An indifferent choice between {actions}, {word} within {apart} of each other: mixing is the point{note}.",
-    "value raise": "A value raise: it gains even if it is accepted, and the hand wins {win} of the time.",
-    "bluff": "A bluff: it lives on the {refusal} of the time that the opponent refuses.",
-    "remainder": "The remainder, a raise for the match: it is best by {gain}, and the hand wins {win} of the time.",
-    "value call": "A call for value: the hand wins {win} of the time, more often than not.",
-    "bluff catcher": "A bluff catcher: it wins only {win} of the time, but refusing would cost {gain} more.",
-    "refusal": "A refusal: accepting wins too seldom ({win}) and would cost {gain} more.",
-    "pass": "No raise after the card: nothing is gained by it, for it could have come before.",
-    "no new cards": "No new cards: the other side can have the game without them, so they can gain nothing.",
-    "plays for the top stake": "Playing is better than giving a point by {gain}: the hand wins {win} of the time.",
-    "gives a point": "A point to the other side is the lesser evil: playing would cost {gain} more.",
-    "trap": "A trap: the hand wins {win} of the time and is worth more if the opponent does the raising.",
-    "card": "A card without a raise: {top} is best by {gain}.",
-}
-
-
-def _amount(facts: Facts, value: float) -> str:
+def _amount(facts: Facts, value: float, say: Strings) -> str:
     if facts.unit == PROBABILITY:
-        return f"{100 * value:.2g} % of matches"
-    return f"{value:.1g} points" if value < 0.01 else f"{value:.2f} points"
+        return say("unit.match", value=say.decimal(f"{100 * value:.2g}"))
+    return say("unit.points", value=say.decimal(f"{value:.1g}" if value < 0.01 else f"{value:.2f}"))

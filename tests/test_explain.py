@@ -9,7 +9,8 @@ import pytest
 
 from solver.advise import Adviser
 from solver.cfr import POINTS, PROBABILITY
-from solver.explain import KINDS, SENTENCES, Facts, kind, sentence
+from solver.explain import KINDS, Facts, kind, sentence
+from solver.i18n import strings
 from solver.paths import shipped_strategy
 from solver.storage import load_strategy
 
@@ -92,7 +93,7 @@ MADE_UP = {
 
 
 def test_every_kind_is_here() -> None:
-    assert list(KINDS) == list(MADE_UP) == list(SENTENCES)
+    assert list(KINDS) == list(MADE_UP)
 
 
 @pytest.mark.parametrize("name", MADE_UP)
@@ -100,6 +101,16 @@ def test_made_up(name: str) -> None:
     given, expected = MADE_UP[name]
     assert kind(given) == name
     assert sentence(given) == expected
+
+
+def test_in_french() -> None:
+    french = strings("fr")
+    for given, _ in MADE_UP.values():
+        assert sentence(given, french)
+    call, _ = MADE_UP["value call"]
+    assert sentence(call, french).startswith("Tenu pour la valeur : la main gagne")
+    card, _ = MADE_UP["card"]
+    assert sentence(card, french) == "Une carte sans truquer : 5 est le meilleur choix, de 0,005 points."
 
 
 def test_the_raise_of_a_mix_is_named() -> None:
@@ -135,9 +146,9 @@ def test_a_trap_needs_a_strong_hand_and_a_raise_to_forgo(win: float, refusal: fl
 
 def test_probabilities_of_matches() -> None:
     call = facts({"accept": 1.0, "refuse": 0.0}, {"accept": 0.47, "refuse": 0.4321}, {"accept": 0.3}, unit=PROBABILITY)
-    assert sentence(call).endswith("refusing would cost 3.8 % of matches more.")
+    assert sentence(call).endswith("refusing would cost 3.8 % of the match more.")
     mix = facts(EVEN, {"accept": 0.5, "refuse": 0.49988}, {"accept": 0.3}, unit=PROBABILITY)
-    assert "both within 0.012 % of matches of each other" in sentence(mix)
+    assert "both within 0.012 % of the match of each other" in sentence(mix)
 
 
 @cache

@@ -31,6 +31,11 @@ SHORT: dict[str, tuple[list[str], tuple[int, ...]]] = {
     'truc range "8 8 7" --line "5 raise accept"': (["range", "8 8 7", "--line", "5 raise accept"], (0,)),
     'truc table --line "raise" --action refuse': (["table", "--line", "raise", "--action", "refuse"], (0,)),
     'truc table --line "5" --holding "8 8" --csv': (["table", "--line", "5", "--holding", "8 8", "--csv"], (0,)),
+    'truc advise "7 8 9" --variant french': (["advise", "7 8 9", "--variant", "french"], (0,)),
+    'truc advise "3 2 6" --variant catalan --line "6 7 raise"': (
+        ["advise", "3 2 6", "--variant", "catalan", "--line", "6 7 raise"],
+        (0,),
+    ),
     "truc match table": (["match", "table"], (0,)),
     "truc match takepoint --score 9-7": (["match", "takepoint", "--score", "9-7"], (0,)),
     'truc advise "8 3" --line "7 raise" --score 11-9': (
@@ -42,6 +47,13 @@ SHORT: dict[str, tuple[list[str], tuple[int, ...]]] = {
         (0,),
     ),
     "truc match evaluate": (["match", "evaluate", "match"], (0,)),
+    "truc play": (["play", "--seed", "1"], (0,)),
+    "truc play --level expert --tutor 0.5 -o hands.txt": (
+        ["play", "--level", "expert", "--tutor", "0.5", "-o", "played.txt"],
+        (0,),
+    ),
+    "truc review hands.txt": (["review", "hands.txt"], (0,)),
+    "truc bot": (["bot"], (0,)),
     "truc evaluate": (["evaluate"], (0,)),
     "truc evaluate --uniform": (["evaluate", "--uniform"], (0,)),
     "truc verify le-truc.safetensors": (["verify", "le-truc.safetensors"], (0,)),
@@ -71,7 +83,16 @@ SCRIPTS: dict[str, list[str]] = {
     "python scripts/reproduce.py --check": ["--variant", "tiny", "--results", "{tmp}", "--check"],
     "python scripts/insights.py": ["--folder", "{tmp}/insights"],
     "python scripts/match_results.py": ["{tmp}/solved", "--folder", "{tmp}/match"],
+    "python scripts/opponents.py": ["{tmp}/solved", "--folder", "{tmp}/opponents"],
     "python scripts/match_plan.py": ["{tmp}/solved", "--folder", "{tmp}/match"],
+    "python scripts/reproduce.py --variant french": [
+        *("--variant", "mini", "--accuracy", "1e-2", "--results", "{tmp}"),
+    ],
+    "python scripts/match_results.py --variant french": ["{tmp}/solved", "--folder", "{tmp}/match-of-another"],
+    "python scripts/variant_insights.py --variant french": [
+        *("{tmp}/solved", "--strategy", "{tmp}/mini/points/strategy.safetensors"),
+        *("--matches", "{tmp}/others", "--folder", "{tmp}/variant"),
+    ],
     "python scripts/bench.py": ["--variant", "tiny", "--accuracy", "1e-2", "--rounds", "2"],
     "python scripts/peers.py": ["--quick", "--folder", "{tmp}/openspiel"],
     "python scripts/algorithm_study.py": ["--variant", "tiny", "--iterations", "20", "--out", "{tmp}/study"],
@@ -90,7 +111,9 @@ def commands() -> list[str]:
 
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
-    return subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        arguments, cwd=folder, env=environment, input="isready\n", capture_output=True, text=True, timeout=300
+    )
 
 
 def test_every_command_is_tested() -> None:
@@ -106,6 +129,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "my-deck.toml").write_text(blocks("toml")[0].replace('"mini"', '"my-deck"'))
     short = (folder / "my-deck.toml").read_text().replace("target = 12", "target = 2")
     (folder / "short.toml").write_text(short)
+    (folder / "hands.txt").write_text((ROOT / "games" / "HISTORY.md").read_text().split("```\n")[1])
     assert run([*TRUC, "solve", "--iterations", "30"], folder).returncode == 0
     unfinished = run([*TRUC, "solve", "--variant", "mini", "--iterations", "20", "--accuracy", "1e-9"], folder)
     assert unfinished.returncode == 3, unfinished.stderr

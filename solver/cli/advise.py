@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from games.notation import format_hand
-from solver.cli.common import in_words, json_option
+from solver.cli.common import chosen_language, in_words, json_option, lang_option
 from solver.cli.decision import (
     NOTHING,
     PLAYERS,
@@ -28,11 +28,13 @@ from solver.words import percent
 
 if TYPE_CHECKING:
     from solver.advise import Advice
+    from solver.i18n import Strings
 
 
 @click.command(name="advise")
 @click.argument("hand")
 @decision_options
+@lang_option
 @json_option
 def command(
     hand: str,
@@ -42,6 +44,7 @@ def command(
     strategy: Path | None,
     variant: str | None,
     rules: Path | None,
+    lang: str | None,
     as_json: bool,
 ) -> None:
     """Say what to do with HAND, what each action is worth, and why.
@@ -50,6 +53,7 @@ def command(
     line.  EV is what an action is worth to him if he plays on as well as he can; loss is what it gives away against
     the best action; wins is the chance to win the hand after it if nobody refuses any more.
     """
+    say = chosen_language(lang)
     asked = ask(text, discards, score, strategy, variant, rules)
     with usage():
         advice = asked.adviser.advise(hand, asked.line, discards)
@@ -57,12 +61,12 @@ def command(
     from solver.cli.output import print_json
 
     if as_json:
-        print_json({**document(asked, advice), **_details(advice)})
+        print_json({**document(asked, advice), **_details(advice, say)})
     else:
-        _show(asked, advice)
+        _show(asked, advice, say)
 
 
-def _details(advice: Advice) -> dict[str, Any]:
+def _details(advice: Advice, say: Strings) -> dict[str, Any]:
     return {
         "hand": advice.hand,
         "held": advice.held,
@@ -79,13 +83,13 @@ def _details(advice: Advice) -> dict[str, Any]:
         "win": advice.win,
         "refusal": advice.refusal,
         "kind": advice.kind,
-        "explanation": advice.explanation,
+        "explanation": advice.explained(say),
         "case": advice.case,
         "accuracy": advice.accuracy,
     }
 
 
-def _show(asked: Question, advice: Advice) -> None:
+def _show(asked: Question, advice: Advice, say: Strings) -> None:
     from solver.cli.output import print_facts, print_table
 
     rules, score, unit = asked.adviser.rules, asked.adviser.score, advice.unit
@@ -107,7 +111,7 @@ def _show(asked: Question, advice: Advice) -> None:
         for each in sorted(advice.choices, key=lambda each: -each.probability)
     ]
     print_table(["action", "probability", "EV", "loss", "wins"], [rows], right=[1, 2, 3, 4])
-    facts = [("why", advice.explanation)]
+    facts = [("why", advice.explained(say))]
     if advice.win is not None:
         facts.append(("wins", f"{percent(advice.win)} of the time if nobody refuses any more"))
     if advice.refusal is not None:

@@ -13,6 +13,7 @@ from games.notation import NotationError, describe_score, format_score, parse_sc
 from games.rules import Rules, RulesError, load_rules, preset, preset_names
 from solver.cli.errors import BAD_FILE, Failure
 from solver.essential import essential, left_out
+from solver.i18n import LANGUAGES, LanguageError, Strings, language, strings
 from solver.paths import shipped_strategy, usable_threads
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ score_option = click.option(
     help="Score of the match, the leader's (non-dealer's) points first, such as 11-9.  [default: a hand in points]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+lang_option = click.option(
+    "--lang", metavar="CODE", help=f"Language: {', '.join(LANGUAGES)}.  [default: that of LC_ALL or LANG]"
+)
+
+
+def chosen_language(option: str | None) -> Strings:
+    """The strings of a language.  Raises click.UsageError."""
+    try:
+        return strings(language(option))
+    except LanguageError as error:
+        raise click.UsageError(f"--lang: {error}") from error
 
 
 def rules_of(variant: str | None, file: Path | None) -> Rules:
