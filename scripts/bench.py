@@ -1,6 +1,6 @@
 """Measure speed and memory of the solver, as JSON (stdout) and as a table (stderr).
 
-    python scripts/bench.py [--only advice] [--output results/bench.json]
+    python scripts/bench.py [--only advice|variants] [--output results/bench.json]
 
 Absolute times of a shared machine mean little; ratios of figures of one run mean more, so the passes and iterations
 that are compared alternate.  The floor of an iteration is one streaming read and write of all regrets and averages:
@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import bench_variants
 import click
 import numpy as np
 
@@ -277,7 +278,7 @@ def advice_table(result: dict[str, Any]) -> str:
 @click.option("--algorithm", type=click.Choice(list(ALGORITHMS)), default=DEFAULT_ALGORITHM, show_default=True)
 @click.option("--accuracy", default=1e-6, show_default=True, help="Smallest exploitability to go for, in points.")
 @click.option("--rounds", default=40, show_default=True, help="Rounds of the alternating measurement.")
-@click.option("--only", type=click.Choice(["advice"]), help="Measure only that; the file's other figures stay.")
+@click.option("--only", type=click.Choice(["advice", "variants"]), help="Measure only that; the file's other figures stay.")
 @click.option("--output", type=click.Path(path_type=Path), help="Also write the JSON to this file.")
 def main(variant: str, algorithm: str, accuracy: float, rounds: int, only: str | None, output: Path | None) -> None:
     """Measure speed and memory; JSON to stdout, tables to stderr."""
@@ -287,7 +288,12 @@ def main(variant: str, algorithm: str, accuracy: float, rounds: int, only: str |
         click.echo(table(result), err=True)
     elif output is not None and output.exists():
         result = json.loads(output.read_text())
-    if (shipped := shipped_strategy(variant)) is not None:
+    if only != "advice":
+        result["variants"] = bench_variants.measured()
+        click.echo(bench_variants.table(result["variants"]), err=True)
+    if only == "variants":
+        pass
+    elif (shipped := shipped_strategy(variant)) is not None:
         result["advice"] = advice(load_strategy(shipped)[0])
         click.echo(advice_table(result["advice"]), err=True)
     elif only is not None:

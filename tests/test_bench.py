@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from scripts import bench
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "scripts"))  # where the scripts find each other
 
-PUBLISHED = Path(__file__).resolve().parent.parent / "results" / "bench.json"
+from scripts import bench, bench_variants  # noqa: E402
+
+PUBLISHED = ROOT / "results" / "bench.json"
 
 
 def test_only_advice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -40,3 +44,23 @@ def test_published_latencies() -> None:
     for name, row in json.loads(PUBLISHED.read_text())["advice"].items():
         assert row["bar_ms"] == bench.BARS[name]
         assert row["bar_ms"] is None or row["median_ms"] <= row["bar_ms"], name
+
+
+def test_only_variants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bench_variants, "ROUNDS", 1)
+    monkeypatch.setattr(bench_variants, "CHUNK", 1)
+    file = tmp_path / "bench.json"
+    file.write_text(json.dumps({"tree_seconds": 1.5}))
+    done = CliRunner().invoke(bench.main, ["--only", "variants", "--output", str(file)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(file.read_text())
+    assert found["tree_seconds"] == 1.5
+    assert found["variants"]["le-truc"]["information_states"] == 3_747_880
+    assert found["variants"]["le-truc"]["ratio"] == 1.0
+
+
+def test_published_speed_of_the_variants() -> None:
+    """Per information state no more than 1.5 times slower than le-truc, when that was measured."""
+    found = json.loads(PUBLISHED.read_text())["variants"]
+    assert len(found) > 1
+    assert all(0 < row["ratio"] <= row["bar"] == bench_variants.BAR for row in found.values())

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from games.rules import Rules, load_rules
 from solver.cli import main
+from solver.match import evaluate_match
 from solver.match_run import open_store
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -197,6 +199,109 @@ def test_evaluating_what_was_changed(match: Path, tmp_path: Path) -> None:
     assert "other numbers" in done.stderr
     (tmp_path / "1-1.safetensors").write_bytes((tmp_path / "1-2.safetensors").read_bytes())
     one_sentence(run("match", "evaluate", tmp_path), 4)
+
+
+EVERYTHING = """name = "all"
+ranks = ["3", "2", "A"]
+order = "linear"
+copies = 4
+hand_size = 2
+ladder = [1, 2, 3]
+all_tied = "leader"
+target = 4
+raise_when = ["before", "after"]
+fold = true
+decision_before_target = true
+one_card = true
+"""
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Rules of which solving leaves much out, and their match."""
+    folder = tmp_path_factory.mktemp("everything")
+    rules = folder / "all.toml"
+    rules.write_text(EVERYTHING)
+    done = run("match", "solve", "--rules", rules, "--accuracy", "1e-3", "--workers", "1", "-o", folder / "match")
+    assert done.exit_code == 0, done.stderr
+    return rules, folder / "match"
+
+
+def test_every_action(everything: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What solving leaves out gains nothing, at any score and in the match."""
+    _, folder = everything
+    evaluated = dict[Any, Rules]()
+
+    def spied(rules: Rules, strategy: Any, *more: Any) -> Any:
+        def noted(score: Any) -> Any:
+            found = strategy(score)
+            evaluated[score] = found.tree.rules
+            return found
+
+        return evaluate_match(rules, noted, *more)
+
+    monkeypatch.setattr("solver.match.evaluate_match", spied)
+    plain = document("match", "evaluate", folder)
+    assert not any(hand.fold or "after" in hand.raise_when for hand in evaluated.values())
+    found = document("match", "evaluate", folder, "--every-action")
+    assert all(hand.fold and "after" in hand.raise_when for hand in evaluated.values())
+    assert {len(hand.ladder) for hand in evaluated.values()} == {1, 2, 3}
+    assert len(evaluated) == 16
+    assert found["every_action"] is True
+    for key in ("value", "lower", "upper"):
+        assert found[key] == pytest.approx(plain[key], abs=1e-12)
+    text = run("match", "evaluate", folder, "--every-action").stdout
+    assert "a best responder may raise after his card and fold" in text
+
+
+@pytest.mark.parametrize("score", [None, "1-1", "3-1", "1-3", "3-3"])
+def test_every_action_of_one_hand(score: str | None, everything: tuple[Path, Path], tmp_path: Path) -> None:
+    rules, folder = everything
+    file = tmp_path / "all.safetensors" if score is None else folder / f"{score}.safetensors"
+    if score is None:
+        document("solve", "--rules", rules, "--accuracy", "1e-2", "-o", file)
+    plain = document("evaluate", file)
+    found = document("evaluate", file, "--rules", rules, "--every-action")
+    assert found.pop("every_action") is True
+    assert found.keys() == plain.keys()
+    assert found["value"] == pytest.approx(plain["value"], abs=1e-12)
+    assert found["best_response"] == pytest.approx(plain["best_response"], abs=1e-12)
+    text = run("evaluate", file, "--rules", rules, "--every-action").stdout
+    assert "a best responder may raise after his card and fold" in text
+    assert "does not say what was left out" in one_sentence(run("evaluate", file, "--every-action"), 2)
+
+
+@pytest.mark.parametrize("score", ["2-1", "3-1", "1-3", "3-3"])
+def test_every_kind_of_score(
+    score: str, everything: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hand solved by itself, where somebody decides whether it is played, or nobody raises; advice, and its table."""
+    rules, folder = everything
+    loaded = load_rules(rules)
+    monkeypatch.setattr("solver.scores.stored_match", lambda of: open_store(folder) if of.hash == loaded.hash else None)
+    file = tmp_path / "hand.safetensors"
+    found = document("solve", "--rules", rules, "--score", score, "--accuracy", "1e-4", "-o", file)
+    known = document("match", "table", folder)["value"][score]
+    assert found["value"] == pytest.approx(known, abs=2e-3)
+    assert run("verify", file).exit_code == 0
+    leader, dealer = map(int, score.split("-"))
+    hand = document("advise", "A A", "--rules", rules, "--score", score)
+    decides = (leader, dealer) in ((3, 1), (1, 3))
+    words = [each["action"] for each in hand["actions"] if each["action"] not in loaded.ranks]
+    assert words == (["play", "decline"] if decides else ["fold"] if 3 in (leader, dealer) else ["raise", "fold"])
+    assert hand["player"] == ("dealer" if score == "1-3" else "leader")
+    table = document("table", "--rules", rules, "--score", score)
+    assert table["line"] == hand["line"]
+
+
+def test_every_action_of_a_preset(tmp_path: Path) -> None:
+    """Its rules need not be given: the file says what they are called."""
+    file = tmp_path / "tiny.safetensors"
+    document("solve", "--variant", "tiny", "--iterations", "10", "-o", file)
+    assert document("evaluate", file, "--every-action")["value"] == document("evaluate", file)["value"]
+    assert "the rules have no other actions" in run("evaluate", file, "--every-action").stdout
+    both = run("evaluate", "--uniform", "--every-action", "--variant", "tiny")
+    assert "exclude each other" in one_sentence(both, 2)
 
 
 def test_interrupted_and_gone_on_with(rules: Path, match: Path, tmp_path: Path) -> None:

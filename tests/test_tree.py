@@ -19,8 +19,9 @@ from games.state import State
 from solver import tree as tree_module
 from solver.census import Census, census
 from solver.kernels import LAST_CARDS, LAST_TRICK, SPLIT, TERMINAL
+from solver.nodes import TreeTooLargeError
 from solver.strategy import LineError, Position, Strategy, actions, child, find, root
-from solver.tree import Tree, TreeTooLargeError
+from solver.tree import Tree
 from tests.bridge import make_rules
 from tests.test_oracle import CASES, EXACT, MATCHES, case_rules
 
@@ -291,10 +292,12 @@ LAYERS = (
         "words",
         "kernels",
         "holdings",
+        "nodes",
         "tree",
         "parts",
         "cfr",
         "best_response",
+        "redeal",
         "strategy",
         "files",
         "storage",
@@ -305,10 +308,15 @@ LAYERS = (
         "subgame",
         "last_trick",
         "explain",
+        "answers",
+        "lines",
+        "full_game",
         "advise",
         "equity",
         "lift",
+        "complete",
         "match",
+        "before_deal",
         "match_run",
         "book",
         "scores",

@@ -16,12 +16,14 @@ from games.notation import format_score
 from games.rules import Rules
 from solver.cli.common import game_options, json_option, parsed_score, positive, rules_of, score_option
 from solver.cli.errors import BAD_FILE, FAILURE, INTERRUPTED, NOT_REACHED, USAGE, Failure
+from solver.cli.evaluate import against_every_action, every_action_option, may
 from solver.cli.solve import ALGORITHMS, interruptible
 from solver.paths import usable_threads
 
 if TYPE_CHECKING:
     from solver.equity import Score, Worth
     from solver.match_run import Store, Workers
+    from solver.strategy import Strategy
 
 DEFAULT_ACCURACY = 1e-4
 WARMING = 4  # scores that are solved before an estimate is worth anything
@@ -146,9 +148,10 @@ def table(
 
 @command.command(name="evaluate")
 @folder_argument
+@every_action_option
 @game_options
 @json_option
-def evaluate(folder: Path | None, variant: str | None, rules: Path | None, as_json: bool) -> None:
+def evaluate(folder: Path | None, every_action: bool, variant: str | None, rules: Path | None, as_json: bool) -> None:
     """Compute the bounds of a solved match again, from the strategies in FOLDER.
 
     Exact best responses of each side to the whole match, hand by hand from the end.  Exit code 4 if other numbers
@@ -169,7 +172,7 @@ def evaluate(folder: Path | None, variant: str | None, rules: Path | None, as_js
             name, count = store.rules.name, store.rules.target**2
             known = evaluate_match(
                 store.rules,
-                store.strategy,
+                _answering_all(store) if every_action else store.strategy,
                 usable_threads(),
                 lambda done: tell(f"{name}: {done} of {count} scores evaluated"),
             )
@@ -177,9 +180,17 @@ def evaluate(folder: Path | None, variant: str | None, rules: Path | None, as_js
         raise Failure(str(error), BAD_FILE) from error
     stated = store.known
     off = max(abs(x - y) for score in known for x, y in zip(known[score], stated[score], strict=True))
-    _show(store.rules, known, as_json, {"folder": str(given), "difference": off})
+    more = {"folder": str(given), "difference": off}
+    if every_action:
+        more["every_action"] = True if as_json else may(store.rules)
+    _show(store.rules, known, as_json, more)
     if off > 1e-12:
         raise Failure(f"{given} states other numbers than come out, by up to {off:.2g}", BAD_FILE)
+
+
+def _answering_all(store: Store) -> Callable[[Score], Strategy]:
+    """The strategies of a match in the game with every action."""
+    return lambda score: against_every_action(store.strategy(score), store.rules)
 
 
 @command.command(name="takepoint")
@@ -189,19 +200,21 @@ def evaluate(folder: Path | None, variant: str | None, rules: Path | None, as_js
 def takepoint(score: str | None, variant: str | None, rules: Path | None, as_json: bool) -> None:
     """Show how sure of the hand one must be to accept a raise.
 
-    The chance to win the hand from which accepting is at least as good as refusing, if no more raises come.
+    The chance to win the hand from which accepting is at least as good as refusing, if no more raises come. Where the
+    rules have a remainder, it is a raise to the match; where a score allows no raises, there is nothing to show.
     """
     from solver.cli.output import print_json, print_table
-    from solver.takepoint import take_point
+    from solver.takepoint import calls, take_point
 
     wanted = None if score is None else parsed_score(rules_of(variant, rules), score)
     game, known = _known(None, variant, rules)
-    ladder, found = game.ladder, []
+    found: list[tuple[str, str, int, int | str, float | None]] = []
     for at in sorted(known) if wanted is None else [wanted]:
         for answerer, seat in enumerate(("leader", "dealer")):
-            for level in range(len(ladder) - 1):
-                chance = take_point(game, at, answerer, level, known)
-                found.append((format_score(at), seat, ladder[level], ladder[level + 1], chance))
+            for call in calls(game, at):
+                chance = take_point(game, at, answerer, call.level, known, call.word)
+                raised = call.to if call.raised is None else call.raised
+                found.append((format_score(at), seat, call.stake, raised, chance))
     if as_json:
         names = ("score", "answerer", "stake", "raised", "chance")
         points = [dict(zip(names, point, strict=True)) for point in found]
