@@ -1,12 +1,13 @@
 """Measure speed and memory of the solver, as JSON (stdout) and as a table (stderr).
 
-    python scripts/bench.py [--only advice|variants] [--output results/bench.json]
+    python scripts/bench.py [--only advice|variants|explore] [--output results/bench.json]
 
 Absolute times of a shared machine mean little; ratios of figures of one run mean more, so the passes and iterations
 that are compared alternate.  The floor of an iteration is one streaming read and write of all regrets and averages:
 the fastest of 20 passes of a compiled in-place multiply over the same arrays, with the same number of threads.
 
-The latency of advice is that of one question to a new `Adviser` in a running program, its compiled code loaded.
+The latency of advice is that of one question to a new `Adviser` in a running program, its compiled code loaded; that
+of the explorer is taken in a browser (scripts/bench_explore.py), and only when asked for.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import bench_explore
 import bench_variants
 import click
 import numpy as np
@@ -265,9 +267,9 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def advice_table(result: dict[str, Any]) -> str:
+def latencies(title: str, result: dict[str, Any]) -> str:
     """The latencies for people."""
-    lines = ["advice                           median ms     95 %   bar"]
+    lines = [f"{title:30s}   median ms     95 %   bar"]
     for name, row in result.items():
         lines.append(f"{name:30s} {row['median_ms']:11.2f} {row['p95_ms']:8.2f}   {row['bar_ms'] or ''}")
     return "\n".join(lines)
@@ -278,7 +280,11 @@ def advice_table(result: dict[str, Any]) -> str:
 @click.option("--algorithm", type=click.Choice(list(ALGORITHMS)), default=DEFAULT_ALGORITHM, show_default=True)
 @click.option("--accuracy", default=1e-6, show_default=True, help="Smallest exploitability to go for, in points.")
 @click.option("--rounds", default=40, show_default=True, help="Rounds of the alternating measurement.")
-@click.option("--only", type=click.Choice(["advice", "variants"]), help="Measure only that; the file's other figures stay.")
+@click.option(
+    "--only",
+    type=click.Choice(["advice", "variants", "explore"]),
+    help="Measure only that; the file's other figures stay.",
+)
 @click.option("--output", type=click.Path(path_type=Path), help="Also write the JSON to this file.")
 def main(variant: str, algorithm: str, accuracy: float, rounds: int, only: str | None, output: Path | None) -> None:
     """Measure speed and memory; JSON to stdout, tables to stderr."""
@@ -288,14 +294,17 @@ def main(variant: str, algorithm: str, accuracy: float, rounds: int, only: str |
         click.echo(table(result), err=True)
     elif output is not None and output.exists():
         result = json.loads(output.read_text())
-    if only != "advice":
+    if only in (None, "variants"):
         result["variants"] = bench_variants.measured()
         click.echo(bench_variants.table(result["variants"]), err=True)
     if only == "variants":
         pass
+    elif only == "explore":
+        result["explore"] = bench_explore.explore()
+        click.echo(latencies("explorer", result["explore"]), err=True)
     elif (shipped := shipped_strategy(variant)) is not None:
         result["advice"] = advice(load_strategy(shipped)[0])
-        click.echo(advice_table(result["advice"]), err=True)
+        click.echo(latencies("advice", result["advice"]), err=True)
     elif only is not None:
         raise click.UsageError(f"no strategy for {variant!r} comes with the program")
     text = json.dumps(result, indent=1)

@@ -65,6 +65,11 @@ def shipped_table(variant: str) -> Path | None:
     return _shipped(variant, "match/equity.json")
 
 
+def shipped_openings(variant: str) -> Path | None:
+    """How often who raises at each score, a CSV file; None if none comes with the program."""
+    return _shipped(variant, "match/openings.csv")
+
+
 def _shipped(variant: str, name: str) -> Path | None:
     """A file among the results in a checkout, among the package's data in an installed program."""
     package = Path(__file__).resolve().parent

@@ -53,6 +53,7 @@ SHORT: dict[str, tuple[list[str], tuple[int, ...]]] = {
         (0,),
     ),
     "truc review hands.txt": (["review", "hands.txt"], (0,)),
+    "truc explore": (["explore", "--help"], (0,)),  # tests/test_explore.py runs it
     "truc bot": (["bot"], (0,)),
     "truc evaluate": (["evaluate"], (0,)),
     "truc evaluate --uniform": (["evaluate", "--uniform"], (0,)),

@@ -70,13 +70,13 @@ def rules_of(variant: str | None, file: Path | None) -> Rules:
         raise click.UsageError(str(error)) from error
 
 
-def tree_of(rules: Rules) -> Tree:
-    """The public tree.  Raises click.UsageError if it is too large."""
+def tree_of(rules: Rules, decider: int | None = None) -> Tree:
+    """The public tree (see `solver.tree.Tree`).  Raises click.UsageError if it is too large."""
     from solver.nodes import TreeTooLargeError, UnsupportedRulesError
     from solver.tree import Tree
 
     try:
-        return Tree(rules)
+        return Tree(rules, decider=decider)
     except (TreeTooLargeError, UnsupportedRulesError) as error:
         raise click.UsageError(str(error)) from error
 
