@@ -45,12 +45,18 @@ def command(as_json: bool) -> None:
     click.echo(f"exact: {EXACT}\nleft out: {LEFT_OUT}")
     for each in rules:
         for name, why in left_out(each).items():
-            click.echo(f"left out of a hand of {each.name}: {name}, since {why}")
+            where = "hands" if name in left_out(each, in_match=True) else "hands in points"
+            click.echo(f"left out of {where} of {each.name}: {name}, since {why}")
+    click.echo(f"what changes no value: {PROOF}")
 
 
 MIN_PAGE = 80  # columns; on fewer the table would break its words
-EXACT = "one hand of two players, every card and every raise; values are bounded by exact best responses"
+EXACT = "hands and matches of two players, every card and every raise; values are bounded by exact best responses"
 LEFT_OUT = "games for four players"
+PROOF = (
+    "who folds could play on and refuse everything; a redeal or the one-card hand needs both sides, and either can have "
+    "the game without it; a raise after the card can be answered as if it had come before.  Advice is for all actions."
+)
 OTHER_RULES = {
     "remainder": "remainder",
     "fold": "fold",
@@ -69,6 +75,7 @@ def _document(rules: Rules) -> dict[str, Any]:
         "hash": rules.hash,
         "differs_in": [key for key, value in fields.items() if key != "name" and value != default[key]],
         "left_out": left_out(rules),
+        "left_out_in_match": left_out(rules, in_match=True),
         "strategy": None if file is None else str(file),
     }
 
