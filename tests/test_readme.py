@@ -47,6 +47,7 @@ SHORT: dict[str, tuple[list[str], tuple[int, ...]]] = {
         (0,),
     ),
     "truc match evaluate": (["match", "evaluate", "match"], (0,)),
+    "truc match evaluate --every-action": (["match", "evaluate", "match", "--every-action"], (0,)),
     "truc play": (["play", "--seed", "1"], (0,)),
     "truc play --level expert --tutor 0.5 -o hands.txt": (
         ["play", "--level", "expert", "--tutor", "0.5", "-o", "played.txt"],
