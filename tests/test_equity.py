@@ -14,7 +14,7 @@ from games.match import Match
 from games.rules import Rules
 from games.state import State
 from solver.cfr import PROBABILITY, Payoffs
-from solver.equity import Score, Views, Worth, fixed_point, hand_rules, pair_of, payoffs, scores, successors
+from solver.equity import Score, Views, Worth, fixed_point, hand_rules, hand_tree, pair_of, payoffs, scores, successors
 from solver.match import Hand, evaluate_match
 from solver.strategy import Strategy
 from solver.tree import public_tree
@@ -217,7 +217,7 @@ def test_fixed_points_do_not_depend_on_the_guess(score: Score) -> None:
     rules = match_rules(2, 12, 1, (1, 2), 3)
     rng = np.random.default_rng(2)
     known = {each: Worth(*rng.uniform(size=3)) for each in scores(rules) if each not in pair_of(score)}
-    hands = {each: Hand(hand_rules(rules, each)) for each in pair_of(score)}
+    hands = {each: Hand(hand_tree(rules, each)) for each in pair_of(score)}
     plays = {each: random_strategy(hand.tree, rng) for each, hand in hands.items()}
 
     def solve(guess: Mapping[Score, Worth] | None) -> dict[Score, Worth]:
