@@ -84,7 +84,12 @@ def assert_agrees(answer: Answer, rows: np.ndarray, now: Naive) -> None:
     assert_close(loss, np.nanmax(answer.ev[rows], axis=1, keepdims=True) - answer.ev[rows], 1e-15)
 
 
-@pytest.mark.parametrize("name", DECKS)
+LONG = {"three cards", "three cards, ties to the leader", "remainder"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in DECKS]
+)
 @pytest.mark.parametrize("number", FEW_OR_MANY)
 def test_stored_answers_by_enumeration(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "TOLERANCE", 1e6)  # whatever is stored is good enough

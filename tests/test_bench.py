@@ -12,7 +12,12 @@ from click.testing import CliRunner
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))  # where the scripts find each other
 
-from scripts import bench, bench_variants  # noqa: E402
+import bench_variants  # noqa: E402
+
+from games.rules import preset  # noqa: E402
+from scripts import bench  # noqa: E402
+from solver.census import census  # noqa: E402
+from solver.tree import Tree  # noqa: E402
 
 PUBLISHED = ROOT / "results" / "bench.json"
 
@@ -49,13 +54,16 @@ def test_published_latencies() -> None:
 def test_only_variants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(bench_variants, "ROUNDS", 1)
     monkeypatch.setattr(bench_variants, "CHUNK", 1)
+    trees = {"le-truc": Tree(preset("mini")), "tiny": Tree(preset("tiny"))}
+    monkeypatch.setattr(bench_variants, "games", lambda: trees)
     file = tmp_path / "bench.json"
     file.write_text(json.dumps({"tree_seconds": 1.5}))
     done = CliRunner().invoke(bench.main, ["--only", "variants", "--output", str(file)])
     assert done.exit_code == 0, done.output
     found = json.loads(file.read_text())
     assert found["tree_seconds"] == 1.5
-    assert found["variants"]["le-truc"]["information_states"] == 3_747_880
+    assert found["variants"]["le-truc"]["information_states"] == census(trees["le-truc"]).information_states
+    assert list(found["variants"]) == list(trees)
     assert found["variants"]["le-truc"]["ratio"] == 1.0
 
 

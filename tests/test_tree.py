@@ -307,6 +307,7 @@ LAYERS = (
         "essential",
         "subgame",
         "last_trick",
+        "i18n",
         "explain",
         "answers",
         "lines",
