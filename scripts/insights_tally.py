@@ -36,18 +36,20 @@ class Raises:
     best: Array
 
 
-def raises(record: Record, refused_pay: float) -> Raises | None:
-    """None where no raise is possible; refused_pay: what a refusal brings the raiser."""
-    if record.refused is None:
+def raises(record: Record, refused_pay: float, word: str = RAISE) -> Raises | None:
+    """None where no raise is possible; refused_pay: what a refusal brings the raiser; word: or a remainder."""
+    refused = record.refused if word == RAISE else record.conceded
+    if refused is None:
         return None
+    call = record.actions.index(word)
     there = record.against > 0
     against = np.where(there, record.against, 1.0)
     cards = record.legal[:, record.offers :, None]
     best_card = np.where(cards, record.ev[:, record.offers :], -np.inf).max(axis=1) / against
-    accepted = record.against - record.refused
+    accepted = record.against - refused
     called = accepted > EQUAL * record.against
-    gain = np.divide(record.ev[:, 0] - record.refused * refused_pay, accepted, out=np.zeros_like(against), where=called)
-    bluff = np.where(called, gain < best_card - EQUAL, record.win[:, 0] < EVEN * against)
+    gain = np.divide(record.ev[:, call] - refused * refused_pay, accepted, out=np.zeros_like(against), where=called)
+    bluff = np.where(called, gain < best_card - EQUAL, record.win[:, call] < EVEN * against)
     best = np.where(cards, record.win[:, record.offers :], 0.0).max(axis=1) / against
     return Raises(bluff & there, (record.sigma * record.win).sum(axis=1) / against, np.where(there, best, 0.0))
 

@@ -1,4 +1,5 @@
-"""One exact walk over the whole public tree with both players' strategies, for `scripts/insights.py`.
+"""One exact walk over a whole public tree with both players' strategies, for `scripts/insights.py` and
+`scripts/variant_insights.py`.
 
 It visits every node of every program once (see `solver.tree`), with all histories that share the program as the last
 axis of numpy arrays.  On the way down it carries what each player plays his part of the line with (reaches), on the way
@@ -23,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from games.cards import hands
-from games.rules import ACCEPT, RAISE, REFUSE
+from games.rules import ACCEPT, DECLINE, FOLD, PLAY, RAISE, REFUSE, REMAINDER
 from solver.kernels import LAST_CARDS, NO_CARDS, SPLIT, TERMINAL
+from solver.nodes import Node
 from solver.strategy import Strategy
-from solver.tree import Node
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -46,7 +47,7 @@ class Record:
     holdings: (H, k); legal: (H, A); reach, against: (H, L), their product is the probability of line and holding;
     sigma: (H, A, L), what is played.  As sums over the opponent's holdings, so to be divided by `against`: ev:
     (H, A, L), if the player goes on as well as he can; win: (H, A, L), chance to win if nobody refuses any more, 0 for
-    refusing; refused: (H, L), how often a raise is refused, None where there is none.
+    refusing; refused, conceded: (H, L), how often a raise and a remainder are refused, None where there is none.
     """
 
     node: int
@@ -67,6 +68,7 @@ class Record:
     ev: Array
     win: Array
     refused: Array | None
+    conceded: Array | None
 
     @property
     def mass(self) -> Array:
@@ -167,6 +169,14 @@ class Walk:
         return value
 
 
+class _Offer(NamedTuple):
+    """A raise or a remainder, and the levels at which the hand goes on if it is accepted, or ends if not."""
+
+    word: str
+    accepted: int
+    refused: int
+
+
 class _Program:
     """The histories of some blocks with one program, in lanes one after the other."""
 
@@ -215,11 +225,11 @@ class _Program:
             below = self.visit(node.children[a], (part, theirs) if me == 0 else (theirs, part), cards)
             q[:, :, a] = below.value[me]
             other = other + below.value[1 - me]
-            if word == REFUSE:
+            if word in (REFUSE, FOLD, DECLINE):
                 continue
             after = below.won if me == 0 else below.won.swapaxes(1, 2)
             win[:, a] = (joint * after[me]).sum(axis=1)
-            won += after * (1.0 if word == ACCEPT else sigma[:, a][:, None])  # nobody refuses
+            won += after * (1.0 if word in (ACCEPT, PLAY) else sigma[:, a][:, None])  # nobody refuses
         if plays:
             for c, below in enumerate(self._cards(i, node, reach, sigma[:, offers:], cards)):
                 other = other + below.value[1 - me]
@@ -229,16 +239,18 @@ class _Program:
                 after = (below.won if me == 0 else below.won.swapaxes(1, 2))[:, rest]
                 win[h, offers + c] = (joint[h] * after[me]).sum(axis=1)
                 won[:, h] += after * sigma[h, offers + c][:, None]
-        refused = None
-        if node.words == (RAISE,):
-            answers = self._sigma(tree.nodes[node.children[0]])[2]
-            refused = np.einsum("uvl,vl->ul", joint, answers[:, 1])
+        refused: dict[str, Array] = {}
+        for a, word in enumerate(node.words):
+            if word in (RAISE, REMAINDER):
+                answers = self._sigma(tree.nodes[node.children[a]])[2]
+                refused[word] = np.einsum("uvl,vl->ul", joint, answers[:, 1])
         actions = (*node.words, *(tree.rules.ranks if plays else ()))
         spot = node.spot
         led = None if spot.led == -1 else np.array([spot.led if spot.led >= 0 else h[-1] for h in self.histories])
         record = Record(
             i, -1, 2 * tree.rules.hand_size + 1 - sum(spot.held), me, spot.level, spot.results, led, actions, offers,
-            -1, holdings, legal, mine, joint.sum(axis=1), sigma, q[BEST], win, refused,
+            -1, holdings, legal, mine, joint.sum(axis=1), sigma, q[BEST], win, refused.get(RAISE),
+            refused.get(REMAINDER),
         )  # fmt: skip
         value = self.walk.choose(record, q)
         if me == 1:
@@ -278,6 +290,13 @@ class _Program:
             for c, (child, part) in enumerate(zip(children, parts, strict=True))
         ]
 
+    def _offer(self, node: Node, word: str) -> _Offer:
+        """A raise or a remainder at a node."""
+        level = node.spot.level
+        if word == RAISE:
+            return _Offer(word, level + 1, level)
+        return _Offer(word, len(self.tree.rules.ladder), self.tree.refused_at(node.spot))
+
     def _split(self, i: int, me: int, parts: Array, theirs: Array) -> list[Below]:
         """The programs below, gathered by the card played: their lanes are histories one card longer."""
         n, lanes = len(parts), theirs.shape[1]
@@ -314,54 +333,55 @@ class _Program:
             [[{1: 1, -1: 0, 0: node.ties}[tree.rules.trick_winner(c, v)] for c in led.tolist()] for v in range(n)]
         )
         winner = np.array([me, 1 - me, 2])[outcome]
-        now, later = walk.pay[me][level, winner], walk.pay[me][min(level + 1, len(walk.pay[me]) - 1), winner]
-        raises, accepts = np.zeros((n, n * lanes)), np.ones(n * lanes)
-        if node.raise_legal:
-            classes = 3 if node.ties == 2 else 2
-            row = node.row + 2 * (classes * led + outcome)
-            lane = np.tile(np.arange(lanes), n)
-            raises = self.rows[me][row, lane]
-            accepts = self.rows[1 - me][node.row_other + 2 * led, lane]
-        offers = int(node.raise_legal)
-        legal = np.concatenate([np.ones((n, offers), bool), np.eye(n, dtype=bool)], axis=1)
-        own, refused_pay = np.arange(n), walk.pay[me][level, me]
-        q, sigma, win = (np.zeros((n, offers + n, n * lanes)) for _ in range(3))
-        q[own, offers + own], sigma[own, offers + own] = now * against, 1 - raises
+        now, offers = walk.pay[me][level, winner], [self._offer(node, word) for word in node.words]
+        raises, accepts = np.zeros((len(offers), n, n * lanes)), np.ones((len(offers), n * lanes))
+        classes, lane = 3 if node.ties == 2 else 2, np.tile(np.arange(lanes), n)
+        for j in range(len(offers)):
+            row = node.row + (len(offers) + 1) * (classes * led + outcome) + j
+            raises[j] = self.rows[me][row, lane]
+            accepts[j] = self.rows[1 - me][node.row_other + 2 * (len(offers) * led + j), lane]
+        plays = 1 - raises.sum(axis=0)
+        legal = np.concatenate([np.ones((n, len(offers)), bool), np.eye(n, dtype=bool)], axis=1)
+        own = np.arange(n)
+        q, sigma, win = (np.zeros((n, len(offers) + n, n * lanes)) for _ in range(3))
+        q[own, len(offers) + own], sigma[own, len(offers) + own] = now * against, plays
         win[:] = (winner == me)[:, None] * against[:, None] * legal[:, :, None]
-        if offers:
-            q[:, 0] = (accepts * later + (1 - accepts) * refused_pay) * against
-            sigma[:, 0] = raises
+        refused: dict[str, Array] = {}
+        for j, offer in enumerate(offers):
+            later, refused_pay = walk.pay[me][offer.accepted, winner], walk.pay[me][offer.refused, me]
+            q[:, j] = (accepts[j] * later + (1 - accepts[j]) * refused_pay) * against
+            sigma[:, j] = raises[j]
+            refused[offer.word] = (1 - accepts[j]) * against
         turn, ranks = 2 * tree.rules.hand_size, tree.rules.ranks
         number = tree.nodes[node.parent].children[node.edge]
-        words = (RAISE, *ranks) if offers else ranks
         cards_left = hands(n, 1, tree.rules.copies)
         record = Record(
-            number, 0, turn, me, level, node.spot.results, led, words, offers, node.ties, cards_left, legal, mine,
-            against, sigma, q, win, (1 - accepts) * against if offers else None,
+            number, 0, turn, me, level, node.spot.results, led, (*node.words, *ranks), len(offers), node.ties,
+            cards_left, legal, mine, against, sigma, q, win, refused.get(RAISE), refused.get(REMAINDER),
         )  # fmt: skip
         mine_value = walk.choose(record, np.broadcast_to(q, (walk.modes, *q.shape)))
-        # The leader: what is played, and his answer to a raise.
-        joint = ours * mine
-        leader_value = np.broadcast_to((joint * (1 - raises) * -now).sum(axis=0), (walk.modes, 1, n * lanes))
-        if offers:
-            raised = joint * raises
+        # The leader: what is played, and his answer to each raise.
+        joint, deal = ours * mine, ours * mine * leader
+        leader_value = np.broadcast_to((joint * plays * -now).sum(axis=0), (walk.modes, 1, n * lanes))
+        for j, offer in enumerate(offers):
+            later, refused_pay = walk.pay[me][offer.accepted, winner], walk.pay[me][offer.refused, me]
+            raised = joint * raises[j]
             answer = np.stack([(raised * -later).sum(axis=0), -refused_pay * raised.sum(axis=0)])[None]
             chance = np.zeros((1, 2, n * lanes))
             chance[0, 0] = (raised * (winner == 1 - me)).sum(axis=0)
             record = Record(
-                number, 1, turn, 1 - me, level, node.spot.results, led, (ACCEPT, REFUSE), 2, node.ties,
+                number, 1 + 2 * j, turn, 1 - me, level, node.spot.results, led, (ACCEPT, REFUSE), 2, node.ties,
                 hands(n, 0, tree.rules.copies), np.ones((1, 2), bool), leader, raised.sum(axis=0, keepdims=True),
-                np.stack([accepts, 1 - accepts])[None], answer, chance, None,
+                np.stack([accepts[j], 1 - accepts[j]])[None], answer, chance, None, None,
             )  # fmt: skip
             leader_value = leader_value + walk.choose(record, np.broadcast_to(answer, (walk.modes, *answer.shape)))
-        deal = joint * leader
         for side in range(3):
             there = deal * (winner == side)
-            walk.ends[level, False, side] += float((there * (1 - raises)).sum())
-            if offers:
-                walk.ends[level + 1, False, side] += float((there * raises * accepts).sum())
-        if offers:
-            walk.ends[level, True, me] += float((deal * raises * (1 - accepts)).sum())
+            walk.ends[level, False, side] += float((there * plays).sum())
+            for j, offer in enumerate(offers):
+                walk.ends[offer.accepted, False, side] += float((there * raises[j] * accepts[j]).sum())
+        for j, offer in enumerate(offers):
+            walk.ends[offer.refused, True, me] += float((deal * raises[j] * (1 - accepts[j])).sum())
         won = np.array([winner == 0, winner == 1], np.float64)
         found = []
         for c in range(n):

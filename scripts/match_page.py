@@ -9,16 +9,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from match_study import COMES, RARE, Studied
+from match_study import COMES, RARE, Deciding, Studied
 
 from games.notation import format_score
-from games.rules import RAISE, Rules
+from games.rules import PLAY, RAISE, REMAINDER, Rules
 from solver.book import Book
-from solver.equity import Score, Worth, hand_rules
+from solver.equity import Score, Worth, decider, hand_rules
 from solver.match_run import Store
-from solver.takepoint import Interval, best_of_matches, deal_worth, equity_rounding, take_point
+from solver.takepoint import (
+    Call,
+    Interval,
+    best_of_matches,
+    calls,
+    deal_worth,
+    equity_rounding,
+    play_point,
+    take_point,
+)
 
-TITLES = {"le-truc": "Le Truc"}
+DEFAULT = "le-truc"
+TITLES = {DEFAULT: "Le Truc", "french": "the French game", "catalan": "the Catalan game"}
 SHOWN = 0.01  # a raise made less often than that, per hand, is left out of the page
 OFTEN = 3  # the ranks led most that are named
 ANSWERED = 2  # the leads that are raised most, of each score
@@ -59,9 +69,21 @@ class Found:
         """The first dealer's chance to win two of three matches."""
         return best_of_matches(MATCHES, self.known[0, 0], self.rounding)
 
-    def take_point(self, score: Score, answerer: int, level: int) -> float | None:
+    def take_point(self, score: Score, answerer: int, level: int, word: str = RAISE) -> float | None:
         """By the equity table."""
-        return take_point(self.rules, score, answerer, level, self.known)
+        return take_point(self.rules, score, answerer, level, self.known, word)
+
+    def play_point(self, score: Score) -> float | None:
+        """By the equity table."""
+        return play_point(self.rules, score, self.known)
+
+    def calls(self, score: Score) -> list[Call]:
+        """The raises and remainders of the hand at a score."""
+        return list(calls(self.rules, score))
+
+    def decisions(self) -> list[tuple[Score, Deciding]]:
+        """The scores where a side first decides whether the hand is played."""
+        return [(score, each.decision) for score, each in sorted(self.studied.items()) if each.decision is not None]
 
     def typical(self) -> list[Score]:
         """The scores that the page has in its tables."""
@@ -70,6 +92,16 @@ class Found:
                   (t - 2, t - 1), (t - 1, t - 3), (t - 3, t - 1), (t - 2, t - 4), (t - 4, t - 2), (t - 1, t // 2),
                   (t // 2, t - 1), (t - 1, 0), (0, t - 1)]  # fmt: skip
         return [score for score in dict.fromkeys(wanted) if min(score) >= 0]
+
+
+def options(variant: str) -> str:
+    """What commands need to be about a rule set that comes with the program."""
+    return "" if variant == DEFAULT or variant not in TITLES else f" --variant {variant}"
+
+
+def script_command(variant: str) -> str:
+    """The command that makes all this again, of a match where `truc match solve` keeps it."""
+    return f"python scripts/match_results.py{options(variant)}"
 
 
 def bounds(low: float, high: float, digits: int) -> tuple[str, str]:
@@ -118,6 +150,8 @@ def page(found: Found) -> str:
         of_take_points(found),
         of_first_raises(found),
         of_openings(found),
+        *([of_remainders(found)] if found.rules.remainder else []),
+        *([of_decisions(found)] if found.rules.decision_before_target else []),
         of_three_matches(found),
         of_accuracy(found),
     ]
@@ -132,7 +166,7 @@ def introduction(found: Found) -> str:
     return f"""# The match to {rules.target}
 
 How two players who cannot be outwitted play a match of {title} to {rules.target} points. All numbers here are computed
-from one solved match, a strategy for every score, by `python scripts/match_results.py`, without sampling.
+from one solved match, a strategy for every score, by `{script_command(rules.name)}`, without sampling.
 
 The *leader* is the non-dealer, who leads the first trick; the deal passes after every hand. A score is always the
 leader's points, then the dealer's: at {rules.target - 1}-{max(rules.target - 3, 0)} the leader needs one point. Shares
@@ -165,10 +199,11 @@ def in_short(found: Found) -> str:
         f"{sum(deal < 0 for deal in deals.values())} of {len(deals)} scores."
     )
     if len(rules.ladder) > 1:
-        never = sum((found.studied[score].rates[0].made or 0.0) < SHOWN for score in scores)
+        with_raises = [score for score in scores if found.calls(score)]
+        never = sum((found.studied[score].rates[0].made or 0.0) < SHOWN for score in with_raises)
         lines.append(
             f"The leader raises before his first card in less than {percent(SHOWN, 0)} of hands at {never} of "
-            f"{len(scores)} scores, and most often {often(0, 1)}."
+            f"{len(with_raises)} scores{'' if with_raises == scores else ' with raises'}, and most often {often(0, 1)}."
         )
         lines.append(f"The dealer raises before he answers the first lead most often {often(1, 1)}, and least often "
                      f"{often(1, -1)}.")  # fmt: skip
@@ -225,11 +260,15 @@ def of_take_points(found: Found) -> str:
     if len(ladder) < 2:
         return "## When to take a raise\n\nThere are no raises."
     levels = range(min(len(ladder) - 1, 3))
-    columns = ["score", *(f"{ladder[n]} to {ladder[n + 1]}, {side}" for n in levels for side in ("dealer", "leader"))]
+    asked = [(n, RAISE, f"{ladder[n]} to {ladder[n + 1]}") for n in levels]
+    if found.rules.remainder:
+        asked.append((0, REMAINDER, f"remainder at {ladder[0]}"))
+    columns = ["score", *(f"{what}, {side}" for _, _, what in asked for side in ("dealer", "leader"))]
     rows = [
-        [format_score(score), *(percent(found.take_point(score, p, n)) for n in levels for p in (1, 0))]
+        [format_score(score), *(percent(found.take_point(score, p, n, word)) for n, word, _ in asked for p in (1, 0))]
         for score in found.typical()
     ]
+    impossible = "" if all(map(found.calls, found.typical())) else "; a dash, that there are no raises at that score"
     formula = ", ".join(f"{percent((t - s) / (2 * t))} from {s} to {t}" for s, t in pairwise(ladder[: len(levels) + 1]))
     return f"""## When to take a raise
 
@@ -242,8 +281,9 @@ are at the raised stake. In a hand played for points that would be {formula}. In
 
 {table(columns, rows)}
 
-0.0 % means that refusing loses the match or is as bad as losing the hand. That later raises may come is left out; so
-are spoiled hands. All scores and stakes: [takepoints.csv](takepoints.csv), [takepoints.json](takepoints.json)."""
+0.0 % means that refusing loses the match or is as bad as losing the hand{impossible}. That later raises may come is
+left out; so are spoiled hands. All scores and stakes: [takepoints.csv](takepoints.csv),
+[takepoints.json](takepoints.json)."""
 
 
 def of_first_raises(found: Found) -> str:
@@ -251,17 +291,18 @@ def of_first_raises(found: Found) -> str:
     rows = []
     for score in found.typical():
         made = [taking for taking in found.studied[score].takings if taking.made >= SHOWN]
-        answers = sorted((t for t in made if len(t.line) > 1), key=lambda t: -round(t.made, 9))[:ANSWERED]
-        for taking in (*(t for t in made if len(t.line) == 1), *answers):
+        answers = sorted((t for t in made if t.answerer == 0), key=lambda t: -round(t.made, 9))[:ANSWERED]
+        for taking in (*(t for t in made if t.answerer == 1), *answers):
             rows.append([
                 format_score(score), " ".join(taking.line), percent(taking.made), percent(taking.accepted),
-                percent(taking.threshold), percent(found.take_point(score, taking.answerer, 0)),
+                percent(taking.threshold), percent(found.take_point(score, taking.answerer, 0, taking.word)),
                 percent(taking.misplaced),
             ])  # fmt: skip
     columns = ["score", "line", "made", "accepted", "from", "formula", "otherwise"]
+    remainder = " or remainder" if found.rules.remainder else ""
     return f"""## And when the strategies take it
 
-The first raise of the hand, before the first card or in answer to a lead, at the same scores:
+The first raise{remainder} of the hand, before the first card or in answer to a lead, at the same scores:
 
 {table(columns, rows)}
 
@@ -276,6 +317,7 @@ the raises still to come count as well. All: [takepoints-first.csv](takepoints-f
 def of_openings(found: Found) -> str:
     """The first decisions."""
     rows, ranks = [], found.rules.ranks
+    played = ", if the hand is played" if found.rules.decision_before_target else ""
     for score in found.typical():
         each = found.studied[score]
         leads = sum(each.leads)
@@ -284,6 +326,7 @@ def of_openings(found: Found) -> str:
         rates = [percent(number) for rate in each.rates for number in rate]
         rows.append([format_score(score), *rates, ", ".join(most) or "-"])
     rounding = found.book.rounding
+    impossible = "" if all(map(found.calls, found.typical())) else ", or there are no raises"
     exact = "the strategies' own" if rounding < EXACT else f"within {rounding:.1g} of the strategies'"
     columns = [
         "score",
@@ -299,13 +342,62 @@ def of_openings(found: Found) -> str:
 
 ![How often it is accepted](accepted.png)
 
-*Raises*: of hands, at the first turn: the leader's before his first card, the dealer's before he answers it (if the
-leader has not raised). *Bluffs*: of these raises, those that would be worth less, once accepted, than the best card
+*Raises*: of hands, at the first turn: the leader's before his first card{played}, the dealer's before he answers it (if
+the leader has not raised). *Bluffs*: of these raises, those that would be worth less, once accepted, than the best card
 without a raise. *Accepted*: by the other. A dash: the turn comes in less than {percent(COMES, 0)} of hands, or the
-raise in less than {percent(RARE)}. All scores, and all leads: [openings.csv](openings.csv).
+raise in less than {percent(RARE)}{impossible}. All scores, and all leads: [openings.csv](openings.csv).
 
 What every hand does at these decisions, at every score, is in [book.safetensors](book.safetensors): read it by
 `solver.book.Book.load`; its probabilities are {exact}."""
+
+
+def of_remainders(found: Found) -> str:
+    """The first remainders."""
+    rows = []
+    for score in found.typical():
+        rates = [percent(number) for rate in found.studied[score].calls[REMAINDER] for number in rate]
+        rows.append([format_score(score), *rates])
+    columns = [f"{side} {what}" for side in ("leader", "dealer") for what in ("calls", "bluffs", "accepted")]
+    refused = "the match" if found.rules.remainder_refused == "match" else "the stake before the call"
+    return f"""## When the remainder is called at once
+
+{table(["score", *columns], rows)}
+
+![How often the remainder is called at the first turn](remainders.png)
+
+As the table above it, for "my remainder" at the first turn instead of a raise: whoever then wins the hand wins the
+match, and whoever concedes gives {refused}. Where the next stake wins the match for either side a raise is the same as
+the remainder, and the strategies take one or the other."""
+
+
+def of_decisions(found: Found) -> str:
+    """Whether a hand is played."""
+    last = found.rules.target - 1
+    stake = found.rules.ladder[-1]
+    decided = dict(found.decisions())
+    rows = []
+    for other in range(last):
+        row = [str(other)]
+        for score in ((last, other), (other, last)):
+            decision, side = decided[score], decider(found.rules, score)
+            assert side is not None
+            value = found.known[score].value
+            row += [percent(1 - decision.plays), percent(found.play_point(score)), percent(decision.threshold),
+                    percent(value if side == 0 else 1 - value)]  # fmt: skip
+        rows.append(row)
+    columns = [f"{side} {what}" for side in ("leader", "dealer") for what in ("declines", "formula", "from", "wins")]
+    return f"""## Play or decline at {last}
+
+A side with {last} points, the other with fewer, has seen its cards and may decline: the other then has one point more.
+If it plays, the hand is for {stake} points without raises, and to win it wins the match.
+
+{table(["the other's points", *columns], rows)}
+
+*Leader*: the side with {last} points leads, *dealer*: it deals. *Declines*: of hands. *Formula*: the chance to win the
+hand from which to play it, (V(decline) - V(lose)) / (V(win) - V(lose)). *From*: the chance to win the hand that divides
+best what plays from what declines, by the strategies; a dash: no such division is better than always to play, or never.
+*Wins*: its chance to win the match. All: [decisions.csv](decisions.csv); what every hand does is in the book, where the
+lines of these scores begin with this decision and go on after "{PLAY}"."""
 
 
 def of_three_matches(found: Found) -> str:
@@ -334,8 +426,8 @@ score's is {found.known[worst].exploitability:.2g}, at {format_score(worst)}. Fl
 them, and what hardly ever comes up need not be played well.
 
 ```sh
-truc match solve --accuracy {store.accuracy:g}
-python scripts/match_results.py
+truc match solve{options(found.rules.name)} --accuracy {store.accuracy:g}
+{script_command(found.rules.name)}
 ```
 
 [manifest.json](manifest.json) has the versions, the checksums of all strategies and those of the files here."""

@@ -1,9 +1,11 @@
 """The published results of a solved match: equity table, book of the first trick, take points, what scores change.
 
-    python scripts/match_results.py [DIR]    from the match in a folder, by default where `truc match solve` keeps it
+    python scripts/match_results.py [DIR]             from the match in a folder, by default where `truc match solve`
+                                                      keeps it
+    python scripts/match_results.py --variant french  the same for another rule set
 
 DIR is not changed.  Everything is computed from its strategies without sampling and comes out the same on every run;
-results/le-truc/match/match.md explains it to card players.  A few minutes.  The pictures need matplotlib, from the
+results/VARIANT/match/match.md explains it to card players.  A few minutes.  The pictures need matplotlib, from the
 extra `dev`.
 """
 
@@ -12,27 +14,28 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from match_page import Found, page
+from match_page import Found, page, script_command
 from match_plots import Map, heat_maps
 from match_study import studies
 from reproduce import digest, family, write_csv
 
 from games.notation import format_score
-from games.rules import preset
-from solver.book import Book, plain, write_book
+from games.rules import RAISE, REMAINDER, RulesError, preset
+from solver.book import Book, write_book
+from solver.equity import Score
 from solver.files import write_atomically
 from solver.match_run import TABLE, Store, open_store
 from solver.paths import usable_threads
 from solver.scores import match_folder, table_document
 from solver.storage import StorageError, packages
-from solver.takepoint import Interval
+from solver.takepoint import Call, Interval
 
 ROOT = Path(__file__).resolve().parent.parent
-VARIANT = "le-truc"
 DIGITS = 9  # decimals of values and bounds in the CSV files, the bounds rounded outwards
 SIDES = ("leader", "dealer")
 
@@ -80,27 +83,26 @@ def write_deal(folder: Path, found: Found) -> None:
     write_json(folder / "best-of-three.json", document)
 
 
-def formulas(found: Found) -> Iterator[tuple[Any, ...]]:
-    """Score, answerer, stake, the stake that it is raised to, take point: for every raise."""
-    ladder = found.rules.ladder
+def formulas(found: Found) -> Iterator[tuple[Score, int, Call, float | None]]:
+    """Score, answerer, call, take point: for every raise and remainder."""
     for score in sorted(found.known):
         for answerer in range(2):
-            for level in range(len(ladder) - 1):
-                yield score, answerer, ladder[level], ladder[level + 1], found.take_point(score, answerer, level)
+            for call in found.calls(score):
+                yield score, answerer, call, found.take_point(score, answerer, call.level, call.word)
 
 
 def write_takepoints(folder: Path, found: Found) -> None:
     """takepoints.csv, takepoints-first.csv, and both as takepoints.json."""
-    rows = [[*score, SIDES[p], s, t, point] for score, p, s, t, point in formulas(found)]
+    rows = [[*score, SIDES[p], call.stake, call.to, point] for score, p, call, point in formulas(found)]
     write_csv(folder / "takepoints.csv", [*SIDES, "answerer", "stake", "raised", "take_point"], rows)
     first: list[list[Any]] = []
     by_formula: dict[str, Any] = {format_score(score): {side: {} for side in SIDES} for score in sorted(found.known)}
     measured: dict[str, Any] = {format_score(score): {} for score in sorted(found.known)}
-    for score, p, s, t, point in formulas(found):
-        by_formula[format_score(score)][SIDES[p]][f"{s}-{t}"] = point
+    for score, p, call, point in formulas(found):
+        by_formula[format_score(score)][SIDES[p]][f"{call.stake}-{call.to}"] = point
     for score in sorted(found.studied):
         for each in found.studied[score].takings:
-            line, point = " ".join(each.line), found.take_point(score, each.answerer, 0)
+            line, point = " ".join(each.line), found.take_point(score, each.answerer, 0, each.word)
             numbers = (each.made, each.accepted, each.threshold, point, each.misplaced)
             first.append([*score, line, SIDES[each.answerer], *numbers, each.case])
             measured[format_score(score)][line] = {
@@ -124,9 +126,23 @@ def write_openings(folder: Path, found: Found) -> None:
     rows: list[list[Any]] = []
     for score in sorted(found.studied):
         each = found.studied[score]
-        rows.append([*score, *each.rates[0], *each.rates[1], *each.leads])
+        rates = [number for rates in each.calls.values() for rate in rates for number in rate]
+        rows.append([*score, *rates, *each.leads])
     names = [f"{side}_{what}" for side in SIDES for what in ("raises", "bluffs", "accepted")]
+    if found.rules.remainder:
+        names += [
+            f"{side}_{what}" for side in SIDES for what in ("remainders", "remainder_bluffs", "remainder_accepted")
+        ]
     write_csv(folder / "openings.csv", [*SIDES, *names, *(f"lead {rank}" for rank in found.rules.ranks)], rows)
+
+
+def write_decisions(folder: Path, found: Found) -> None:
+    """decisions.csv: whether the hand is played, at the scores where a side decides that first."""
+    rows: list[list[Any]] = []
+    for score, decision in found.decisions():
+        numbers = (decision.plays, decision.threshold, found.play_point(score), decision.misplaced)
+        rows.append([*score, SIDES[decision.side], *numbers])
+    write_csv(folder / "decisions.csv", [*SIDES, "decides", "plays", "threshold", "play_point", "misplaced"], rows)
 
 
 def write_plots(folder: Path, found: Found) -> None:
@@ -139,16 +155,20 @@ def write_plots(folder: Path, found: Found) -> None:
     heat_maps(
         folder / "deal.png", target, [deal], "the other's points", "points", "What dealing is worth, % of a match"
     )
-    titles = {
-        "made": ("raises.png", "Raises at the first turn, % of hands"),
-        "bluffs": ("bluffs.png", "Bluffs, % of these raises"),
-        "accepted": ("accepted.png", "Accepted, % of these raises"),
-    }
-    for what, (name, title) in titles.items():
-        maps = [
-            Map(f"by the {side}", lambda score, p=p, what=what: getattr(found.studied[score].rates[p], what), 0.0, 1.0)  # type: ignore[misc]
-            for p, side in enumerate(SIDES)
-        ]
+    titles = [
+        (RAISE, "made", "raises.png", "Raises at the first turn, % of hands"),
+        (RAISE, "bluffs", "bluffs.png", "Bluffs, % of these raises"),
+        (RAISE, "accepted", "accepted.png", "Accepted, % of these raises"),
+    ]
+    if found.rules.remainder:
+        titles.append((REMAINDER, "made", "remainders.png", "Remainders at the first turn, % of hands"))
+    for word, what, name, title in titles:
+
+        def rate(score: Score, p: int, word: str = word, what: str = what) -> float | None:
+            number: float | None = getattr(found.studied[score].calls[word][p], what)
+            return number
+
+        maps = [Map(f"by the {side}", partial(rate, p=p), 0.0, 1.0) for p, side in enumerate(SIDES)]
         heat_maps(folder / name, target, maps, across, up, title)
 
 
@@ -169,14 +189,20 @@ def publish(store: Store, folder: Path, workers: int, command: str) -> Found:
     write_deal(folder, found)
     write_takepoints(folder, found)
     write_openings(folder, found)
+    if found.rules.decision_before_target:
+        write_decisions(folder, found)
     write_plots(folder, found)
     write_atomically(folder / "match.md", page(found).encode())
     start = found.known[0, 0]
-    names = (
+    names = [
         "accepted.png", "best-of-three.json", "bluffs.png", "book.safetensors", "deal.csv", "deal.png", "equity.csv",
         "equity.json", "equity.png", "match.md", "openings.csv", "raises.png", "takepoints-first.csv",
         "takepoints.csv", "takepoints.json",
-    )  # fmt: skip
+    ]  # fmt: skip
+    if found.rules.remainder:
+        names.append("remainders.png")
+    if found.rules.decision_before_target:
+        names.append("decisions.csv")
     manifest = {
         "command": command,
         "variant": store.rules.name,
@@ -193,7 +219,7 @@ def publish(store: Store, folder: Path, workers: int, command: str) -> Found:
         "book_rounding": found.book.rounding,
         "packages": {**packages(), "matplotlib": mpl.__version__},
         "processor_family": family(),
-        "sha256": {name: digest(folder / name) for name in names},
+        "sha256": {name: digest(folder / name) for name in sorted(names)},
     }
     write_json(folder / "manifest.json", manifest)
     return found
@@ -201,11 +227,16 @@ def publish(store: Store, folder: Path, workers: int, command: str) -> Found:
 
 @click.command()
 @click.argument("match", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--variant", default="le-truc", show_default=True, help="Rule set.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Default: results/VARIANT/match.")
 @click.option("--workers", type=click.IntRange(1), help="Processes; default: the cores, at most 4.")
-def main(match: Path | None, folder: Path | None, workers: int | None) -> None:
+def main(match: Path | None, variant: str, folder: Path | None, workers: int | None) -> None:
     """Write the results of a solved MATCH."""
-    chosen = match_folder(preset(VARIANT)) if match is None else match
+    try:
+        wanted = preset(variant)
+    except RulesError as error:
+        raise click.UsageError(str(error)) from error
+    chosen = match_folder(wanted) if match is None else match
     if chosen is None:
         raise click.ClickException("there is no cache folder: give the folder of a match.")
     try:
@@ -218,12 +249,10 @@ def main(match: Path | None, folder: Path | None, workers: int | None) -> None:
         if not store.complete:
             have, all_ = len(store.entries), store.rules.target**2
             raise click.ClickException(f"{chosen}: the match is not complete, {have} of {all_} scores are there.")
-        if not plain(store.rules):
-            raise click.ClickException(f"{chosen}: only hands with raises before a card, and no more, are described.")
-        if folder is None and store.rules.hash != preset(VARIANT).hash:
+        if folder is None and store.rules.hash != wanted.hash:
             raise click.UsageError("another match needs --folder, lest the published results be overwritten.")
-        where = ROOT / "results" / VARIANT / "match" if folder is None else folder
-        command = "python scripts/match_results.py" + ("" if match is None else f" {match.name}")
+        where = ROOT / "results" / wanted.name / "match" if folder is None else folder
+        command = script_command(wanted.name) + ("" if match is None else f" {match.name}")
         found = publish(store, where, workers or usable_threads(), command)
     except (StorageError, OSError) as error:
         raise click.ClickException(str(error)) from error

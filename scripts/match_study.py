@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,25 +16,28 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from games.rules import ACCEPT, RAISE
+from games.rules import ACCEPT, PLAY, RAISE, REFUSE, REMAINDER
 from solver.advise import Adviser, Answer
 from solver.book import Line, Page, page
-from solver.equity import Score, hand_rules, scores
+from solver.equity import Score, decider, hand_rules, scores, whole_rules
 from solver.explain import EVEN
 from solver.lift import lifted
 from solver.match_run import open_store
+from solver.strategy import Strategy, child, rows_at
+from solver.subgame import Subgame
 from solver.takepoint import threshold
 
 Array = npt.NDArray[np.float64]
 EQUAL = 1e-9  # values that differ by less are the same
 RARE = 1e-3  # per hand: of raises that are made less often nothing is said
 COMES = 0.01  # per hand: nor of turns that come up less often
+FINE = 1e-5  # accuracy of a match whose strategies answer everywhere as advice asks for
 
 
 class Taking(NamedTuple):
-    """When the first raise is taken: see `solver.takepoint.threshold`.
+    """When the first raise, or remainder, is taken: see `solver.takepoint.threshold`.
 
-    line: ends with the raise; answerer: 0 the leader, 1 the dealer; made: how often the raise is made, per hand; case:
+    line: ends with the call; answerer: 0 the leader, 1 the dealer; made: how often the raise is made, per hand; case:
     the most frequent one of the answer (`solver.advise.CASES`).
     """
 
@@ -46,66 +49,124 @@ class Taking(NamedTuple):
     misplaced: float
     case: str
 
+    @property
+    def word(self) -> str:
+        """What is called."""
+        return self.line[-1]
+
 
 class Rates(NamedTuple):
-    """Of a side's first raises: made: when it is its turn and nobody has raised, None if that is in less than COMES of
-    hands; bluffs: of them, those that would be worth less, once accepted, than the best card without a raise; accepted:
-    of them.  The last two are None if raises are made in less than RARE of hands."""
+    """Of a side's first raises, or remainders: made: when it is its turn and nobody has called anything, None if that
+    is in less than COMES of hands; bluffs: of them, those that would be worth less, once accepted, than the best card
+    without a call; accepted: of them.  The last two are None if calls are made in less than RARE of hands."""
 
     made: float | None
     bluffs: float | None
     accepted: float | None
 
 
+NEVER, IMPOSSIBLE = Rates(0.0, None, None), Rates(None, None, None)
+
+
+class Deciding(NamedTuple):
+    """Whether a hand is played, where that is decided first: by which side, how often it is, and as in `Taking`."""
+
+    side: int
+    plays: float
+    threshold: float | None
+    misplaced: float
+
+
 @dataclass(frozen=True, slots=True)
 class Studied:
-    """One score: the book's page, the takings by line, the rates of leader and dealer, and how often the leader leads
-    each rank first, without a raise."""
+    """One score: the book's page, the takings by line, the rates of leader and dealer by what is called, how often the
+    leader leads each rank first, without a call, and the decision whether to play, if there is one."""
 
     page: Page
     takings: tuple[Taking, ...]
-    rates: tuple[Rates, Rates]
+    calls: Mapping[str, tuple[Rates, Rates]]
     leads: tuple[float, ...]
+    decision: Deciding | None
+
+    @property
+    def rates(self) -> tuple[Rates, Rates]:
+        """Of raises."""
+        return self.calls[RAISE]
+
+
+class Reader(Adviser):
+    """Answers by the strategies of a match as they are, as long as that is as good as the match: where they are off by
+    more than advice may be, in proportion to the match's accuracy, and off the path, subgames are solved."""
+
+    def __init__(self, strategy: Strategy, accuracy: float) -> None:
+        super().__init__(strategy)
+        self._scale = max(1.0, accuracy / FINE)
+
+    def tolerance(self, level: int) -> float:
+        """As `Answers.tolerance`."""
+        return self._scale * super().tolerance(level)
 
 
 def study(folder: Path, score: Score) -> Studied:
     """Everything about a score of a complete store.  Raises StorageError."""
     store = open_store(folder)
     rules = store.rules
-    adviser = Adviser(lifted(store.strategy(score), rules))
+    adviser = Reader(lifted(store.strategy(score), whole_rules(rules, score)), store.accuracy)
+    side = decider(rules, score)
+    decision = None if side is None else _deciding(adviser.at(()), side)
+    begin: Line = () if side is None else (PLAY,)
     matters = len(hand_rules(rules, score).ladder) > 1  # else the first raise changes nothing, and is never made
-    first = adviser.at(())
+    first = adviser.at(begin)
     leads = tuple(float(first.share @ first.probabilities[:, first.actions.index(rank)]) for rank in rules.ranks)
     takings: list[Taking] = []
-    rates = [Rates(0.0, None, None), Rates(0.0, None, None)]
-    if matters:
-        made = _raised(first)
-        takings.append(_taking(adviser, (RAISE,), float(made.sum())))
-        rates[0] = _rates(adviser, [(1.0, first, takings[0])])
+    none = NEVER if len(adviser.rules.ladder) > 1 else IMPOSSIBLE
+    rates = {word: (none, none) for word in (RAISE, REMAINDER) if word == RAISE or rules.remainder}
+    for word in rates if matters else ():
+        made = _called(first, word)
+        opening = _taking(adviser, (*begin, word), float(made.sum()))
         spots: list[tuple[float, Answer, Taking]] = []
         for rank, led in zip(rules.ranks, leads, strict=True):
-            answer = adviser.at((rank,))
-            takings.append(_taking(adviser, (rank, RAISE), led * float(_raised(answer).sum())))
-            spots.append((led, answer, takings[-1]))
-        rates[1] = _rates(adviser, spots)
-    return Studied(page(adviser.strategy), tuple(takings), (rates[0], rates[1]), leads)
+            answer = adviser.at((*begin, rank))
+            spots.append(
+                (led, answer, _taking(adviser, (*begin, rank, word), led * float(_called(answer, word).sum())))
+            )
+        takings += [opening, *(taking for _, _, taking in spots)]
+        rates[word] = _rates(adviser, word, [(1.0, first, opening)]), _rates(adviser, word, spots)
+    return Studied(page(adviser.strategy), tuple(takings), rates, leads, decision)
 
 
-def _raised(answer: Answer) -> Array:
-    """Shape (H,): how often each holding is there and raises."""
-    found: Array = answer.share * answer.probabilities[:, answer.actions.index(RAISE)]
+def _called(answer: Answer, word: str) -> Array:
+    """Shape (H,): how often each holding is there and calls a raise or a remainder."""
+    found: Array = answer.share * answer.probabilities[:, answer.actions.index(word)]
     return found
 
 
-def bluffs(adviser: Adviser, answer: Answer) -> npt.NDArray[np.bool_]:
-    """Shape (H,): whether a raise would be a bluff, as in `solver.explain.Facts`."""
-    payoffs, level = adviser.strategy.payoffs, adviser.rules.ladder.index(answer.stake)
+def conceded(adviser: Adviser, answer: Answer, word: str) -> Array:
+    """Shape (H,): how often a raise, or a remainder, called there would be refused."""
+    if word == RAISE:
+        return answer.refusal
+    node = adviser.node(answer.line)
+    assert isinstance(node.game, Subgame)  # the first trick
+    after = child(adviser.strategy.tree, node.at.position, word)
+    assert after is not None
+    reply = rows_at(adviser.strategy.tree, after, node.strategy, node.game.part)
+    found: Array = answer.opponent @ reply.probabilities[:, reply.actions.index(REFUSE)]
+    return found
+
+
+def bluffs(adviser: Adviser, answer: Answer, word: str = RAISE) -> npt.NDArray[np.bool_]:
+    """Shape (H,): whether a raise, or a remainder, would be a bluff, as in `solver.explain.Facts`."""
+    payoffs, rules, level = adviser.strategy.payoffs, adviser.rules, answer.level
+    if word == REMAINDER and rules.remainder_refused == "match":
+        level = len(rules.ladder)
     won = payoffs.win0[level] if answer.player == 0 else payoffs.total - payoffs.win1[level]
-    raising, refusal = answer.ev[:, 0], answer.refusal
-    card = np.max(answer.ev[:, 1:], axis=1, initial=-np.inf, where=~np.isnan(answer.ev[:, 1:]))
+    call = answer.actions.index(word)
+    cards = answer.actions.index(rules.ranks[0])  # words come first
+    calling, refusal = answer.ev[:, call], conceded(adviser, answer, word)
+    card = np.max(answer.ev[:, cards:], axis=1, initial=-np.inf, where=~np.isnan(answer.ev[:, cards:]))
     called = refusal <= 1 - EQUAL
-    gain = np.divide(raising - refusal * won, 1 - refusal, out=np.zeros_like(raising), where=called)
-    return np.where(called, gain < card - EQUAL, answer.win[:, 0] < EVEN)
+    gain = np.divide(calling - refusal * won, 1 - refusal, out=np.zeros_like(calling), where=called)
+    return np.where(called, gain < card - EQUAL, answer.win[:, call] < EVEN)
 
 
 def _taking(adviser: Adviser, line: Line, made: float) -> Taking:
@@ -120,13 +181,19 @@ def _taking(adviser: Adviser, line: Line, made: float) -> Taking:
     )
 
 
-def _rates(adviser: Adviser, spots: list[tuple[float, Answer, Taking]]) -> Rates:
-    """Of one side; spots: where it may raise first: how often it comes there, its decision, and the answer."""
+def _deciding(answer: Answer, side: int) -> Deciding:
+    play = answer.actions.index(PLAY)
+    found = threshold(answer.win[:, play], answer.probabilities[:, play], answer.share)
+    return Deciding(side, found.accepted, found.win, found.misplaced)
+
+
+def _rates(adviser: Adviser, word: str, spots: list[tuple[float, Answer, Taking]]) -> Rates:
+    """Of one side; spots: where it may call first: how often it comes there, its decision, and the answer."""
     there, made = sum(often for often, _, _ in spots), sum(taking.made for _, _, taking in spots)
     share = made / there if there >= COMES else None
     if made < RARE:
         return Rates(share, None, None)
-    bluffing = sum(often * float(_raised(answer) @ bluffs(adviser, answer)) for often, answer, _ in spots)
+    bluffing = sum(often * float(_called(answer, word) @ bluffs(adviser, answer, word)) for often, answer, _ in spots)
     accepted = sum(taking.made * taking.accepted for _, _, taking in spots)
     return Rates(share, bluffing / made, accepted / made)
 

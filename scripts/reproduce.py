@@ -1,8 +1,10 @@
 """Make the published results of a rule set again, or check that they come out the same.
 
-    python scripts/reproduce.py            solve, and write results/le-truc/points
-    python scripts/reproduce.py --check    solve again elsewhere, and compare
+    python scripts/reproduce.py                     solve, and write results/le-truc/points
+    python scripts/reproduce.py --variant french    the same for another rule set: results/french/points
+    python scripts/reproduce.py --check             solve again elsewhere, and compare
 
+What changes no value, or needs a score, is left out of the game (see `solver.essential`); the manifest says what.
 With the versions and the processor family of the manifest the strategy file must be the same to the last bit.
 Otherwise the new value and exploitability must fit the published ones: both value intervals hold the value of the game,
 so they overlap, and the accuracy asked for is reached.  Only the pictures need matplotlib, from the extra `dev`.
@@ -24,8 +26,9 @@ from typing import Any
 
 import click
 
-from games.rules import RAISE, Rules, preset
+from games.rules import RAISE, Rules, RulesError, preset
 from solver.cfr import DEFAULT_ALGORITHM, Solver
+from solver.essential import essential, left_out
 from solver.files import write_atomically
 from solver.opening import Opening, openings
 from solver.paths import usable_threads
@@ -35,14 +38,17 @@ from solver.tree import Tree
 
 ROOT = Path(__file__).resolve().parent.parent
 ACCURACY = 1e-5  # points per hand
-# Colour-blind safe (Okabe and Ito 2008), by rank from the weakest; labels name the ranks as well.
-COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
+# Colour-blind safe (Okabe and Ito 2008; the last of Tol 2021), by rank from the weakest; labels name the ranks as well.
+COLOURS = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999", "#661100",
+)  # fmt: skip
+DARK = (0, 3, 5, 9)
 CELL = 0.9  # of the distance between two hands in the picture
 
 
 def run(rules: Rules, accuracy: float, file: Path) -> tuple[Outcome, Solver]:
-    """Solve, telling how it goes on stderr."""
-    solver = Solver(Tree(rules), algorithm=DEFAULT_ALGORITHM, threads=usable_threads())
+    """Solve what matters of a rule set, telling how it goes on stderr."""
+    solver = Solver(Tree(essential(rules)), algorithm=DEFAULT_ALGORITHM, threads=usable_threads())
 
     def tell(progress: Progress) -> None:
         if progress.new and progress.latest is not None:
@@ -87,7 +93,7 @@ def write_tables(folder: Path, rules: Rules, outcome: Outcome, found: list[Openi
     write_csv(folder / "opening.csv", names, rows)
 
 
-def plot_convergence(path: Path, outcome: Outcome, algorithm: str) -> None:
+def plot_convergence(path: Path, outcome: Outcome, title: str) -> None:
     """Exploitability over iterations, both logarithmic."""
     import matplotlib.pyplot as plt
 
@@ -96,7 +102,7 @@ def plot_convergence(path: Path, outcome: Outcome, algorithm: str) -> None:
         [point.iterations for point in outcome.history], [point.exploitability for point in outcome.history],
         marker="o", markersize=3, color=COLOURS[5],
     )  # fmt: skip
-    axes.set(xlabel="iterations", ylabel="exploitability, points per hand", title=f"Le Truc, {algorithm}")
+    axes.set(xlabel="iterations", ylabel="exploitability, points per hand", title=title)
     axes.grid(which="both", alpha=0.3)
     save(figure, path)
 
@@ -119,16 +125,17 @@ def plot_openings(path: Path, rules: Rules, found: list[Opening]) -> None:
                 continue
             left = middle - 0.5 * CELL
             for rank, name in enumerate(names):
+                colour = COLOURS[rank % len(COLOURS)]
                 width = each.probabilities.get(name, 0.0)
                 raised = each.raises * (each.after_raise or {}).get(name, 0.0)
                 for share, hatch in ((width, None), (raised, "////")):
                     if share > 0.002:
                         axes.add_patch(
-                            Rectangle((left, low - 0.5 * CELL), share * CELL, CELL, facecolor=COLOURS[rank % 8],
+                            Rectangle((left, low - 0.5 * CELL), share * CELL, CELL, facecolor=colour,
                                       hatch=hatch, edgecolor="white" if hatch else "none", linewidth=0)
                         )  # fmt: skip
                         if share > 0.3:
-                            dark = rank % 8 in (0, 3, 5)
+                            dark = rank % len(COLOURS) in DARK
                             axes.text(left + share * CELL / 2, low, name, ha="center", va="center", fontsize=7,
                                       color="white" if dark else "black")  # fmt: skip
                         left += share * CELL
@@ -137,7 +144,7 @@ def plot_openings(path: Path, rules: Rules, found: list[Opening]) -> None:
         for rank in range(top + 1):
             axes.text(rank, -0.95, names[rank], ha="center", va="center", fontsize=7, color="0.4")
             axes.text(-0.95, rank, names[rank], ha="center", va="center", fontsize=7, color="0.4")
-    handles = [Patch(facecolor=COLOURS[rank % 8], label=f"leads {name}") for rank, name in enumerate(names)]
+    handles = [Patch(facecolor=COLOURS[rank % len(COLOURS)], label=f"leads {name}") for rank, name in enumerate(names)]
     handles.append(Patch(facecolor="0.6", hatch="////", edgecolor="white", label="raises first"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8, frameon=False)
     figure.suptitle("The leader's first decision: other two cards across (higher) and up (lower)", fontsize=10)
@@ -168,7 +175,8 @@ def publish(rules: Rules, accuracy: float, folder: Path) -> None:
     strategy, header = load_strategy(folder / "strategy.safetensors")
     found = openings(strategy)
     write_tables(folder, rules, outcome, found)
-    plot_convergence(folder / "convergence.png", outcome, DEFAULT_ALGORITHM)
+    title = {"le-truc": "Le Truc"}.get(rules.name, rules.name)
+    plot_convergence(folder / "convergence.png", outcome, f"{title}, {DEFAULT_ALGORITHM}")
     if rules.hand_size == 3:
         plot_openings(folder / "opening.png", rules, found)
     result = outcome.evaluation
@@ -177,6 +185,7 @@ def publish(rules: Rules, accuracy: float, folder: Path) -> None:
         "command": f"python scripts/reproduce.py --variant {rules.name} --accuracy {accuracy:g}",
         "variant": rules.name,
         "rules_hash": rules.hash,
+        **({"left_out": missing} if (missing := left_out(rules)) else {}),
         "algorithm": DEFAULT_ALGORITHM,
         "parameters": asdict(solver.algorithm),
         "iterations": outcome.iterations,
@@ -231,7 +240,10 @@ def check(rules: Rules, folder: Path) -> list[str]:
 @click.option("--results", default=ROOT / "results", type=click.Path(path_type=Path), help="Folder of all results.")
 def main(variant: str, accuracy: float, checking: bool, results: Path) -> None:
     """Make the published results again, or check them."""
-    rules, folder = preset(variant), results / variant / "points"
+    try:
+        rules, folder = preset(variant), results / variant / "points"
+    except RulesError as error:
+        raise click.UsageError(str(error)) from error
     if not checking:
         publish(rules, accuracy, folder)
         return

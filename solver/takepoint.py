@@ -6,17 +6,18 @@ finds out when a strategy takes a raise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from games.cards import deal_weights
-from games.rules import Rules
+from games.rules import RAISE, REMAINDER, Rules
 from solver.best_response import rounding_bound
 from solver.cfr import PROBABILITY, Payoffs
-from solver.equity import Score, Worth, payoffs
+from solver.equity import Score, Worth, decider, payoffs, whole_rules
 from solver.tree import public_tree
 
 Array = npt.NDArray[np.float64]
@@ -54,25 +55,73 @@ def equity_rounding(rules: Rules) -> float:
     hence x <= e / (1 - q) + y.  The last change of the fixed point's iteration, 1e-15, adds as much again at most.  A
     match goes through 2 target - 1 scores at most.
     """
-    tree, one = public_tree(rules), (1.0,) * len(rules.ladder)
+    tree, one = public_tree(whole_rules(rules, (0, 0))), (1.0,) * len(rules.ladder)
     hand = rounding_bound(tree, Payoffs(one, one, 1.0, PROBABILITY)) + 3e-15
     weights = deal_weights(rules)
     spoiled = float(np.trace(weights) / weights.sum()) if rules.all_tied == "nobody" else 0.0
     return (2 * rules.target - 1) * hand / (1 - spoiled)
 
 
-def take_point(rules: Rules, score: Score, answerer: int, level: int, known: Mapping[Score, Worth]) -> float | None:
+class Call(NamedTuple):
+    """A raise or a remainder from one stake on; raised: the stake if it is accepted, None for the match."""
+
+    word: str
+    level: int
+    stake: int
+    raised: int | None
+
+    @property
+    def to(self) -> str:
+        """What it is for, in a word."""
+        return "match" if self.raised is None else str(self.raised)
+
+
+def calls(rules: Rules, score: Score) -> Iterator[Call]:
+    """What can be called in the hand at a score, by stakes."""
+    game = whole_rules(rules, score)
+    for level, (stake, raised) in enumerate(pairwise(game.ladder)):
+        yield Call(RAISE, level, stake, raised)
+        if game.remainder:
+            yield Call(REMAINDER, level, stake, None)
+
+
+def take_point(
+    rules: Rules, score: Score, answerer: int, level: int, known: Mapping[Score, Worth], word: str = RAISE
+) -> float | None:
     """The chance to win the hand from which to accept a raise from ladder[level] to the next, if nobody raises after.
 
     (V(refuse) - V(lose)) / (V(win) - V(lose)), the answerer's winning probabilities of the match: refusing gives the
     raiser ladder[level], the rest is at ladder[level + 1].  0 where refusing is as bad as losing, None where nothing
-    depends on the hand.  Spoiled hands are left out.
+    depends on the hand, or where there is no such raise.  Spoiled hands are left out.
+
+    word: or the remainder; then the rest is the match, and refusing gives what the rules say.
     """
-    pay = payoffs(rules, rules.ladder, score, lambda after: 1.0 - known[after].value)
+    game = whole_rules(rules, score)
+    if level + 1 >= len(game.ladder):
+        return None
+    match = len(game.ladder)
+    to = match if word == REMAINDER else level + 1
+    left = match if word == REMAINDER and game.remainder_refused == "match" else level
+    pay = payoffs(rules, game.ladder, score, lambda after: 1.0 - known[after].value)
     mine, others = (pay.win0, pay.win1) if answerer == 0 else (pay.win1, pay.win0)
-    values = others[level], others[level + 1], mine[level + 1]
+    values = others[left], others[to], mine[to]
     refuse, lose, win = values if answerer == 0 else [1.0 - value for value in values]
     return None if abs(win - lose) <= SAME else (refuse - lose) / (win - lose)
+
+
+def play_point(rules: Rules, score: Score, known: Mapping[Score, Worth]) -> float | None:
+    """The chance to win the hand from which to play it, for the side that may decline it at a score: as `take_point`.
+
+    Declining gives the other side a point, playing is for the only stake.  None where nobody decides.
+    """
+    side = decider(rules, score)
+    if side is None:
+        return None
+    pay = payoffs(rules, whole_rules(rules, score).ladder, score, lambda after: 1.0 - known[after].value)
+    values = pay.win0[-1], pay.win0[0], pay.win1[0]
+    decline, first, second = values if side == 0 else [1.0 - value for value in values]
+    win, lose = (first, second) if side == 0 else (second, first)
+    return None if abs(win - lose) <= SAME else (decline - lose) / (win - lose)
 
 
 def deal_worth(known: Mapping[Score, Worth], points: int, others: int, rounding: float = 0.0) -> Interval:

@@ -19,8 +19,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from games.rules import RAISE, Rules, preset
-from solver.advise import Adviser
-from solver.book import Book, blank, lines, page
+from solver.book import Book, blank, hand_lines, page
 from solver.cfr import DEFAULT_ALGORITHM, Solver
 from solver.equity import Score, Worth, hand_rules, scores
 from solver.lift import lifted
@@ -40,7 +39,7 @@ ACCURACY = 1e-3
 sys.path.append(str(ROOT / "scripts"))  # where the scripts find each other
 
 from match_plan import CORES, critical_path, graph, schedule, simulate  # noqa: E402
-from match_study import RARE, study  # noqa: E402
+from match_study import RARE, Reader, study  # noqa: E402
 
 
 class Here:
@@ -221,10 +220,10 @@ def test_book_is_the_strategies(store: Store, results: Path) -> None:
     book = Book.load(results / "book.safetensors")
     assert book.rules == RULES
     assert book.rounding <= 1 / 65535
-    assert len(book.lines) == 2 + 2 * RULES.n_ranks
+    assert len(book.lines((0, 0))) == 2 + 2 * RULES.n_ranks
     for score in scores(RULES):
         strategy = lifted(store.strategy(score), RULES)
-        for line in book.lines:
+        for line in book.lines(score):
             found, wanted = book.decision(score, line), strategy.at(line)
             assert (found.player, found.actions) == (wanted.player, wanted.actions)
             np.testing.assert_array_equal(found.holdings, wanted.holdings)
@@ -251,22 +250,13 @@ def test_book_of_other_rules(name: str) -> None:
     solver = Solver(Tree(rules))
     solver.step(7)
     strategy = Strategy.of(solver)
-    for line in lines(rules):
+    for line in hand_lines(rules):
         found, wanted = blank(rules, line), strategy.at(line)
         assert (found.player, found.actions) == (wanted.player, wanted.actions)
         np.testing.assert_array_equal(found.holdings, wanted.holdings)
         np.testing.assert_array_equal(found.legal, wanted.legal)
     made = page(strategy)
     assert 0 < made.rounding <= 1 / 65535
-
-
-def test_books_are_of_plain_hands() -> None:
-    for change in ({"fold": True}, {"raise_when": ("before", "after")}):
-        rules = preset("tiny")
-        for name, value_ in change.items():
-            object.__setattr__(rules, name, value_)  # whether or not such rules are supported yet
-        with pytest.raises(ValueError, match="books only of hands"):
-            lines(rules)
 
 
 def test_damaged_books(results: Path, tmp_path: Path) -> None:
@@ -286,7 +276,9 @@ def test_damaged_books(results: Path, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="add up to more than 1"):
         Book(book.rules, tensors["numbers"], tensors["presence"], book.header).decision((0, 0), ())
     with pytest.raises(StorageError, match="its numbers are"):
-        Book(book.rules, tensors["numbers"][:, 1:], tensors["presence"], book.header)
+        Book(book.rules, tensors["numbers"][1:], tensors["presence"], book.header)
+    with pytest.raises(StorageError, match="its presence is"):
+        Book(book.rules, tensors["numbers"], tensors["presence"][1:], book.header)
     with pytest.raises(StorageError, match="no probabilities"):
         Book(book.rules, tensors["numbers"], tensors["presence"] - 2, book.header)
     assert save_tensors(tensors) != content
@@ -303,7 +295,7 @@ def test_first_decisions(store: Store, results: Path) -> None:
     assert table[1, 3]["dealer_raises"] == ""  # the leader always raises first
     compared = 0
     for score in ((0, 0), (2, 1), (1, 3), (3, 2)):
-        adviser = Adviser(lifted(store.strategy(score), RULES))
+        adviser = Reader(lifted(store.strategy(score), RULES), ACCURACY)
         opening = adviser.at(())
         raised = float(opening.share @ opening.probabilities[:, 0])
         assert float(table[score]["leader_raises"]) == pytest.approx(raised, rel=1e-5, abs=1e-12)

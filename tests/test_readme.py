@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -157,6 +158,20 @@ def test_scripts(tmp_path: Path, folder: Path) -> None:
         assert done.returncode == 0, f"{command}: {done.stderr}"
     assert (tmp_path / "tiny" / "points" / "manifest.json").is_file()
     assert (tmp_path / "tiny" / "points" / "opening.png").is_file()
+
+
+def test_worth_of_the_deal() -> None:
+    """The table of the three games is that of the results."""
+    rows = [line.strip("| ").split(" | ") for line in README.splitlines() if line.startswith("| ")]
+    (points,) = (row[1:] for row in rows if row[0].startswith("what dealing is worth"))
+    (matches,) = (row[1:] for row in rows if row[0] == "the first dealer wins the match")
+    for variant, point, match in zip(("le-truc", "french", "catalan"), points, matches, strict=True):
+        manifests = [
+            json.loads((ROOT / "results" / variant / what / "manifest.json").read_text())
+            for what in ("points", "match")
+        ]
+        assert point == f"{-manifests[0]['value']:.4f}"
+        assert match == f"{100 - 100 * manifests[1]['value']:.2f} %"
 
 
 def test_rule_file() -> None:
