@@ -260,7 +260,8 @@ def of_declining(found: Found, folder: str) -> str:
     helps = (
         f"""Compared with raises at these scores as at all others, the rule costs the side with {last} points
 {percent(-sum(gains) / len(gains), 2)} of a match on average over these scores (from
-{percent(round(-max(gains), 4), 2)} to {percent(round(-min(gains), 4), 2)}); each difference is within {percent(found.doubt, 2)} of the true one."""
+{percent(round(-max(gains), 4), 2)} to {percent(round(-min(gains), 4), 2)}); each difference is within
+{percent(found.doubt, 2)} of the true one."""
         if gains
         else ""
     )

@@ -177,7 +177,10 @@ def command(
 
 
 def _hand(rules: Rules, score: str | None) -> tuple[Rules, Payoffs | None, int | None]:
-    """The rules and payoffs of the hand at a score, and who decides whether it is played; None for points.  Raises click.UsageError, Failure."""
+    """The rules and payoffs of the hand at a score, and who decides whether it is played; None for points.
+
+    Raises click.UsageError, Failure.
+    """
     if score is None:
         return essential(rules), None, None
 

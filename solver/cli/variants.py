@@ -54,8 +54,9 @@ MIN_PAGE = 80  # columns; on fewer the table would break its words
 EXACT = "hands and matches of two players, every card and every raise; values are bounded by exact best responses"
 LEFT_OUT = "games for four players"
 PROOF = (
-    "who folds could play on and refuse everything; a redeal or the one-card hand needs both sides, and either can have "
-    "the game without it; a raise after the card can be answered as if it had come before.  Advice is for all actions."
+    "who folds could play on and refuse everything; a redeal or the one-card hand needs both sides, and either can "
+    "have the game without it; a raise after the card can be answered as if it had come before.  Advice is for all "
+    "actions."
 )
 OTHER_RULES = {
     "remainder": "remainder",
