@@ -354,3 +354,28 @@ def test_take_points_in_the_terminal(name: str) -> None:
     assert any(each["raised"] == "match" for each in found) == rules.remainder
     plain = CliRunner().invoke(truc, ["match", "takepoint", "--variant", name, "--score", "11-0"])
     assert ("match" in plain.stdout.split("no more raises come")[1]) == rules.remainder
+
+
+@pytest.mark.parametrize("name", ["le-truc", "french", "catalan"])
+def test_a_point_more_is_never_worse(name: str) -> None:
+    """As far as the bounds tell, and by the values themselves; `fold` may be left out because of it."""
+    table = json.loads((ROOT / "results" / name / "match" / "equity.json").read_text())
+    target = table["target"]
+    for a in range(target):
+        for b in range(target - 1):
+            less, more = f"{a}-{b + 1}", f"{a}-{b}"  # the dealer's point
+            assert table["value"][less] < table["value"][more]
+            assert table["lower"][less] <= table["upper"][more]
+            less, more = f"{b}-{a}", f"{b + 1}-{a}"  # the leader's
+            assert table["value"][less] < table["value"][more]
+            assert table["lower"][less] <= table["upper"][more]
+
+
+def test_published_match_with_every_action() -> None:
+    """Best responders who may raise after their cards gain nothing: the same bounds, to rounding."""
+    folder = ROOT / "results" / "catalan" / "match"
+    plain, found = (json.loads((folder / name).read_text()) for name in ("equity.json", "every-action.json"))
+    assert found["every_action"] is True
+    assert found["best_response"] == pytest.approx(plain["best_response"], abs=1e-12)
+    for bound in ("lower", "value", "upper"):
+        assert found[bound] == pytest.approx(plain[bound], abs=1e-9)
