@@ -373,8 +373,8 @@ def test_a_point_more_is_never_worse(name: str) -> None:
 
 def test_published_match_with_every_action() -> None:
     """Best responders who may raise after their cards gain nothing: the same bounds, to rounding."""
-    folder = ROOT / "results" / "catalan" / "match"
-    plain, found = (json.loads((folder / name).read_text()) for name in ("equity.json", "every-action.json"))
+    folder = ROOT / "results" / "catalan"
+    plain, found = (json.loads((folder / name).read_text()) for name in ("match/equity.json", "every-action.json"))
     assert found["every_action"] is True
     assert found["best_response"] == pytest.approx(plain["best_response"], abs=1e-12)
     for bound in ("lower", "value", "upper"):
