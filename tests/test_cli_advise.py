@@ -151,7 +151,7 @@ def test_rare_hands_are_added_up() -> None:
 # --------------------------------------------------------------------------------------------------------------- table
 
 
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", [LINES[-1], *(pytest.param(line, marks=pytest.mark.slow) for line in LINES[:-1])])
 def test_table_agrees_with_advice(line: str, mini: str, adviser: Adviser) -> None:
     found = document("table", "--line", line, "--strategy", mini)
     assert found.keys() == DOCUMENT | {"hands", "totals"}

@@ -37,7 +37,7 @@ from solver.openspiel import (  # noqa: E402
 )
 from solver.openspiel_algorithms import Remembered, sampled_table, worth  # noqa: E402
 
-PLAIN = ("c3x2_L12", "c3x4_L12_leader")
+PLAIN = ("c3x2_L12",)
 EVERY = [name if name in PLAIN else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 
 

@@ -42,7 +42,7 @@ STRINGS = (
     "python_truc(ranks=1 2 3 4 5 6,order=linear,copies=1,ladder=[5])",
     "python_truc(variant=mini,win0=0.6 0.7 1,win1=0.4 0.25 0,tie=0.45)",
 )
-PLAIN = ("c3x2_L12", "c3x4_L12_leader", "c8x4_hs2_L12", "c3x4_L124_payoffs")
+PLAIN = ("c3x2_L12", "c3x4_L12_leader", "c3x4_L124_payoffs")
 """The exact cases that take seconds; the others take up to a minute each."""
 
 

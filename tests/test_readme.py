@@ -149,15 +149,21 @@ def test_command(command: str, folder: Path) -> None:
     assert done.stdout
 
 
-def test_scripts(tmp_path: Path, folder: Path) -> None:
+LONG = {"python scripts/bench.py", "python scripts/peers.py", "python scripts/match_plan.py"}  # even in short forms
+
+
+@pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_scripts(long: bool, tmp_path: Path, folder: Path) -> None:
     solve = [*TRUC, "match", "solve", "--rules", "short.toml", "--accuracy", "1e-3", "-o", str(tmp_path / "solved")]
     assert run(solve, folder).returncode == 0
     for command, options in SCRIPTS.items():
+        if (command in LONG) != long:
+            continue
         script = command.split()[1]
         done = run([sys.executable, str(ROOT / script), *(o.format(tmp=tmp_path) for o in options)], ROOT)
         assert done.returncode == 0, f"{command}: {done.stderr}"
-    assert (tmp_path / "tiny" / "points" / "manifest.json").is_file()
-    assert (tmp_path / "tiny" / "points" / "opening.png").is_file()
+    assert long or (tmp_path / "tiny" / "points" / "manifest.json").is_file()
+    assert long or (tmp_path / "tiny" / "points" / "opening.png").is_file()
 
 
 def test_worth_of_the_deal() -> None:
