@@ -26,7 +26,7 @@ import numpy.typing as npt
 from games.cards import hands
 from games.rules import ACCEPT, DECLINE, FOLD, PLAY, RAISE, REFUSE, REMAINDER
 from solver.kernels import LAST_CARDS, NO_CARDS, SPLIT, TERMINAL
-from solver.nodes import Node
+from solver.nodes import Node, after_raise
 from solver.strategy import Strategy
 
 Array = npt.NDArray[np.float64]
@@ -169,14 +169,6 @@ class Walk:
         return value
 
 
-class _Offer(NamedTuple):
-    """A raise or a remainder, and the levels at which the hand goes on if it is accepted, or ends if not."""
-
-    word: str
-    accepted: int
-    refused: int
-
-
 class _Program:
     """The histories of some blocks with one program, in lanes one after the other."""
 
@@ -290,13 +282,6 @@ class _Program:
             for c, (child, part) in enumerate(zip(children, parts, strict=True))
         ]
 
-    def _offer(self, node: Node, word: str) -> _Offer:
-        """A raise or a remainder at a node."""
-        level = node.spot.level
-        if word == RAISE:
-            return _Offer(word, level + 1, level)
-        return _Offer(word, len(self.tree.rules.ladder), self.tree.refused_at(node.spot))
-
     def _split(self, i: int, me: int, parts: Array, theirs: Array) -> list[Below]:
         """The programs below, gathered by the card played: their lanes are histories one card longer."""
         n, lanes = len(parts), theirs.shape[1]
@@ -333,9 +318,9 @@ class _Program:
             [[{1: 1, -1: 0, 0: node.ties}[tree.rules.trick_winner(c, v)] for c in led.tolist()] for v in range(n)]
         )
         winner = np.array([me, 1 - me, 2])[outcome]
-        now, offers = walk.pay[me][level, winner], [self._offer(node, word) for word in node.words]
+        now, offers = walk.pay[me][level, winner], [after_raise(tree.rules, level, word) for word in node.words]
         raises, accepts = np.zeros((len(offers), n, n * lanes)), np.ones((len(offers), n * lanes))
-        classes, lane = 3 if node.ties == 2 else 2, np.tile(np.arange(lanes), n)
+        classes, lane = node.classes, np.tile(np.arange(lanes), n)
         for j in range(len(offers)):
             row = node.row + (len(offers) + 1) * (classes * led + outcome) + j
             raises[j] = self.rows[me][row, lane]
@@ -347,11 +332,11 @@ class _Program:
         q[own, len(offers) + own], sigma[own, len(offers) + own] = now * against, plays
         win[:] = (winner == me)[:, None] * against[:, None] * legal[:, :, None]
         refused: dict[str, Array] = {}
-        for j, offer in enumerate(offers):
+        for j, (word, offer) in enumerate(zip(node.words, offers, strict=True)):
             later, refused_pay = walk.pay[me][offer.accepted, winner], walk.pay[me][offer.refused, me]
             q[:, j] = (accepts[j] * later + (1 - accepts[j]) * refused_pay) * against
             sigma[:, j] = raises[j]
-            refused[offer.word] = (1 - accepts[j]) * against
+            refused[word] = (1 - accepts[j]) * against
         turn, ranks = 2 * tree.rules.hand_size, tree.rules.ranks
         number = tree.nodes[node.parent].children[node.edge]
         cards_left = hands(n, 1, tree.rules.copies)

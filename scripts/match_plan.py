@@ -22,13 +22,12 @@ from match_page import wrapped
 from games.notation import format_score
 from games.rules import Rules, preset
 from solver.cfr import Solver
-from solver.equity import Score, hand_rules, pair_of, scores, successors
+from solver.equity import Score, hand_rules, hand_tree, pair_of, scores, successors
 from solver.files import write_atomically
 from solver.match import solve_pair
 from solver.match_run import Store, open_store
 from solver.scores import match_folder
 from solver.storage import StorageError
-from solver.tree import public_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 VARIANT = "le-truc"
@@ -119,10 +118,10 @@ def measure(store: Store, seconds: dict[Score, float], keep: Callable[[], None] 
     known, same, done = store.known, 0, 0
     todo = [task for task in graph(store.rules) if task not in seconds]
     if todo:
-        Solver(public_tree(hand_rules(store.rules, todo[0])), algorithm=store.algorithm).step()  # compiles
+        Solver(hand_tree(store.rules, todo[0]), algorithm=store.algorithm).step()  # compiles
     for task in todo:
         for each in pair_of(task):
-            public_tree(hand_rules(store.rules, each))  # is built once per worker
+            hand_tree(store.rules, each)  # is built once per worker
         start = time.process_time()
         found = solve_pair(store.rules, task, known, store.accuracy, 1, store.algorithm)
         seconds[task] = time.process_time() - start

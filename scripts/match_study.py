@@ -23,6 +23,7 @@ from solver.equity import Score, decider, hand_rules, scores, whole_rules
 from solver.explain import EVEN
 from solver.lift import lifted
 from solver.match_run import open_store
+from solver.nodes import after_raise
 from solver.strategy import Strategy, child, rows_at
 from solver.subgame import Subgame
 from solver.takepoint import threshold
@@ -156,12 +157,11 @@ def conceded(adviser: Adviser, answer: Answer, word: str) -> Array:
 
 def bluffs(adviser: Adviser, answer: Answer, word: str = RAISE) -> npt.NDArray[np.bool_]:
     """Shape (H,): whether a raise, or a remainder, would be a bluff, as in `solver.explain.Facts`."""
-    payoffs, rules, level = adviser.strategy.payoffs, adviser.rules, answer.level
-    if word == REMAINDER and rules.remainder_refused == "match":
-        level = len(rules.ladder)
-    won = payoffs.win0[level] if answer.player == 0 else payoffs.total - payoffs.win1[level]
+    won = adviser.strategy.payoffs.to(
+        answer.player, answer.player, after_raise(adviser.rules, answer.level, word).refused
+    )
     call = answer.actions.index(word)
-    cards = answer.actions.index(rules.ranks[0])  # words come first
+    cards = answer.actions.index(adviser.rules.ranks[0])  # words come first
     calling, refusal = answer.ev[:, call], conceded(adviser, answer, word)
     card = np.max(answer.ev[:, cards:], axis=1, initial=-np.inf, where=~np.isnan(answer.ev[:, cards:]))
     called = refusal <= 1 - EQUAL

@@ -27,6 +27,7 @@ from solver.equity import Score, decider
 from solver.essential import essential
 from solver.kernels import EXPECT
 from solver.match_run import TABLE, LocalWorkers, Store, open_store, solve_match
+from solver.nodes import after_raise
 from solver.redeal import DenseSolver, redeal_game
 from solver.strategy import Strategy
 from solver.tree import Tree
@@ -108,7 +109,7 @@ class Called:
         self.for_less: defaultdict[tuple[int, int], Calls] = defaultdict(Calls)
         rules = strategy.tree.rules
         self._ladder, self._needed = rules.ladder, target - min(score)
-        self._refused_match = rules.remainder_refused == "match"
+        self._rules = rules
         self._pay = [strategy.payoffs.table(p, np.float64) for p in range(2)]
         walk = Walk(strategy, self._observe)
         whole = [level for level, stake in enumerate(rules.ladder) if stake >= self._needed]
@@ -121,7 +122,7 @@ class Called:
             if word not in record.actions:
                 continue
             whole = word == REMAINDER or self._ladder[record.level + 1] >= self._needed
-            left = len(self._ladder) if word == REMAINDER and self._refused_match else record.level
+            left = after_raise(self._rules, record.level, word).refused
             may = raises(record, float(self._pay[record.player][left, record.player]), word)
             refused = record.refused if word == RAISE else record.conceded
             assert may is not None

@@ -43,13 +43,13 @@ __all__ = ["CASES", "ON_PATH", "PLAYED", "SOLVED", "Advice", "Adviser", "Answer"
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A legal action: how often to take it, what it is worth (`Answer.ev`), what it loses against the best, and the
-    chance to win the hand after it if nobody refuses any more (None if it ends the hand); ev and loss are nan if
+    chance to win the hand after it if nobody refuses any more (None if it ends the hand); ev and loss are None if
     nothing is known."""
 
     action: str
     probability: float
-    ev: float
-    loss: float
+    ev: float | None
+    loss: float | None
     win: float | None
 
 
@@ -141,22 +141,22 @@ class Adviser(Answers):
         answer, table, accuracy = self.row(words, h, gone)
         legal = np.flatnonzero(answer.legal[h])
         names = [answer.actions[a] for a in legal]
-        ev = dict(zip(names, answer.ev[h][legal].tolist(), strict=True))
+        values = zip(names, answer.ev[h][legal].tolist(), strict=True)
+        ev = {name: value for name, value in values if not np.isnan(value)}
         win = {name: w for name, w in zip(names, answer.win[h][legal].tolist(), strict=True) if not np.isnan(w)}
         shares = dict(zip(names, table[legal].tolist(), strict=True))
-        payoffs, level = self.strategy.payoffs, answer.level
-        won = payoffs.win0[level] if answer.player == 0 else payoffs.total - payoffs.win1[level]
+        won = self.strategy.payoffs.to(answer.player, answer.player, answer.level)
         refusal = float(answer.refusal[h]) if RAISE in names else None
         facts = Facts(
             shares,
-            {name: value for name, value in ev.items() if not np.isnan(value)},
+            ev,
             win,
             refusal,
             won,
             answer.unit,
             answer.cases[h] == AS_BEFORE,
         )
-        best = max(value for value in ev.values() if not np.isnan(value))
+        best = max(ev.values())
         return Advice(
             hand=format_hand(rules, dealt),
             held=format_hand(rules, held),
@@ -164,7 +164,10 @@ class Adviser(Answers):
             player=answer.player,
             stake=answer.stake,
             unit=answer.unit,
-            choices=tuple(Choice(name, shares[name], ev[name], best - ev[name], win.get(name)) for name in names),
+            choices=tuple(
+                Choice(name, shares[name], ev.get(name), best - ev[name] if name in ev else None, win.get(name))
+                for name in names
+            ),
             win=facts.win_chance,
             refusal=refusal,
             kind=kind(facts),

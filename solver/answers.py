@@ -184,11 +184,7 @@ class Answers:
 
     def tolerance(self, level: int) -> float:
         """What an answer may be off at a level of the payoffs."""
-        return TOLERANCE * self.half(level)
-
-    def half(self, level: int) -> float:
-        """Half of what lies between winning and losing at a level of the payoffs: in points, the stake."""
-        return (self.strategy.payoffs.win0[level] - self.strategy.payoffs.win1[level]) / 2
+        return TOLERANCE * self.strategy.payoffs.half(level)
 
     def node(self, line: tuple[str, ...], discards: Cards = (), astray: Players = ()) -> Node:
         """The decision as it is answered: what is known of it, a strategy for what follows and its worth."""

@@ -11,12 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from games.notation import format_hand
-from games.rules import TAP, Rules, preset, preset_names
+from games.rules import TAP, Rules
 from games.state import State
 from solver.advise import Advice, Adviser, Choice
 from solver.answers import Cards
@@ -24,8 +23,8 @@ from solver.cfr import Payoffs, Solver
 from solver.equity import Score, hand_tree, successors, whole_rules
 from solver.essential import essential
 from solver.lift import lifted
-from solver.losses import point, tempered
-from solver.paths import shipped_strategy
+from solver.losses import tempered
+from solver.paths import shipped_for
 from solver.scores import NoTableError, equity, hand_payoffs, strategy_at
 from solver.storage import StorageError, load_strategy
 from solver.strategy import Strategy
@@ -204,7 +203,7 @@ class Advisers:
 
     def _real(self, score: Score | None) -> Source | None:
         if score is None:
-            file = _points_file(self.rules)
+            file = shipped_for(self.rules)
             if file is None:
                 return self._solved(None, lambda _, value: self._closed or value <= QUICK_POINTS)
             strategy, header = load_strategy(file)
@@ -236,11 +235,6 @@ class Advisers:
 
     def _source(self, score: Score | None, strategy: Strategy, exploitability: float, quick: bool = False) -> Source:
         return Source(score, adviser_of(strategy, self.rules, score, self.threads), quick, exploitability)
-
-
-def _points_file(rules: Rules) -> Any:
-    same = (name for name in preset_names() if preset(name).hash == rules.hash)
-    return next((file for file in map(shipped_strategy, same) if file is not None), None)
 
 
 def adviser_of(strategy: Strategy, rules: Rules, score: Score | None = None, threads: int = 1) -> Adviser:
@@ -313,5 +307,5 @@ def played(advice: Advice, level: Level, payoffs: Payoffs) -> Array:
     """Shape (actions,): how often a level does each of an advice's actions; never what nobody knows the worth of."""
     probabilities = np.array([choice.probability for choice in advice.choices])
     loss = np.array([np.inf if choice.loss is None else choice.loss for choice in advice.choices])
-    shares = tempered(probabilities, loss, level.temperature * point(payoffs), len(loss))
+    shares = tempered(probabilities, loss, level.temperature * payoffs.half(), len(loss))
     return np.asarray(shares / shares.sum(), np.float64)

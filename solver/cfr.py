@@ -41,6 +41,15 @@ class Payoffs:
         """What both players get together: somebody wins the match, and a point won is a point lost."""
         return 1.0 if self.unit == PROBABILITY else 0.0
 
+    def to(self, player: int, winner: int, level: int) -> float:
+        """What a player gets if a side wins the hand at a level."""
+        leader = (self.win0, self.win1)[winner][level]
+        return leader if player == 0 else self.total - leader
+
+    def half(self, level: int = 0) -> float:
+        """Half of what lies between winning and losing at a level: in points, the stake."""
+        return (self.win0[level] - self.win1[level]) / 2
+
     @staticmethod
     def points(rules: Rules) -> Payoffs:
         """The stake to whoever wins the hand."""

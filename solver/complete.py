@@ -234,9 +234,8 @@ class _Completion:
         last = self.small.nodes[j]
         n = len(last.words)
         outcomes = {1: 1, -1: 0, 0: last.ties}  # by who takes the trick: classes as in `solver.kernels`
-        classes = 3 if last.ties == 2 else 2
         rules = self.tree.rules
-        where = tuple(classes * led + outcomes[rules.trick_winner(led, c)] for c in range(rules.n_ranks))
+        where = tuple(last.classes * led + outcomes[rules.trick_winner(led, c)] for c in range(rules.n_ranks))
         self._add(node.player, j, _last_turn(where, n, len(node.words) - n), node.row, last.row)
         for edge in range(n):
             answer = self.tree.nodes[node.children[edge]]

@@ -174,7 +174,7 @@ class FullGame:
         """With folding, which is never better than playing on and refusing every raise."""
         possible: npt.NDArray[np.bool_] = np.asarray(answer.legal.any(axis=1))
         me = answer.player
-        lost = np.where(possible, self._payoff(self._answers(place), me, 1 - me, answer.level), np.nan)
+        lost = np.where(possible, self._answers(place).strategy.payoffs.to(me, 1 - me, answer.level), np.nan)
         return replace(
             answer,
             line=place.state.line,
@@ -185,13 +185,6 @@ class FullGame:
             ev=self._spread(place, answer, answer.ev, lost),
             win=self._spread(place, answer, answer.win, np.nan),
         )
-
-    @staticmethod
-    def _payoff(answers: Answers, player: int, winner: int, level: int) -> float:
-        """What a player gets if a side wins a hand at a level of the payoffs."""
-        payoffs = answers.strategy.payoffs
-        leader = (payoffs.win0, payoffs.win1)[winner][level]
-        return leader if player == 0 else payoffs.total - leader
 
     # -- raises after the card ----------------------------------------------------------------------------------------
 
@@ -280,7 +273,7 @@ class FullGame:
         possible, opponent = beliefs.possible[me] > 0, beliefs.opponent(me)
         worth, chance = _of_holdings(after, me)
         winner, level = ending(tree, usual.at.position, REFUSE)
-        refused = np.full(len(worth), self._payoff(answers, me, winner, level))
+        refused = np.full(len(worth), answers.strategy.payoffs.to(me, winner, level))
         values = np.column_stack([worth + me * answers.strategy.payoffs.total, refused])
         accepts = answer.probabilities[:, 0].copy()
         lost = values.max(axis=1) - (accepts * values[:, 0] + (1 - accepts) * refused)
@@ -288,7 +281,7 @@ class FullGame:
         raisers = (before.holdings == rank).any(axis=1) & before.legal.any(axis=1)
         most = np.nanmax(before.ev[raisers], axis=1) + ROUNDING
         changed = np.zeros(len(accepts), bool)
-        wrong = possible & (lost > WORSE * answers.half(before.level))
+        wrong = possible & (lost > WORSE * answers.strategy.payoffs.half(before.level))
         waiting = [np.flatnonzero(wrong & (best == 1)), np.flatnonzero(wrong & (best == 0))]
         for _ in range(MOST_TRIES):
             if not waiting:
@@ -323,7 +316,7 @@ class FullGame:
         assert there is not None
         refusal = node.beliefs.opponent(me) @ (1 - accepts)
         winner, level = ending(tree, there, REFUSE)
-        ev, win = np.full(len(refusal), self._payoff(answers, me, winner, level)), np.full(len(refusal), np.nan)
+        ev, win = np.full(len(refusal), answers.strategy.payoffs.to(me, winner, level)), np.full(len(refusal), np.nan)
         accepting, mine = node.beliefs.reach[1 - me] * accepts, node.beliefs.reach[me]
         if (accepting * node.beliefs.possible[1 - me]).any():
             at = situation(tree, answers.strategy.probabilities, (*line, word, ACCEPT), discards)
@@ -420,6 +413,5 @@ def one_card_strategy(strategy: Strategy, threads: int = 1) -> Strategy:
     while True:
         solver.step(1000)
         found = Strategy.of(solver)
-        stake = (strategy.payoffs.win0[0] - strategy.payoffs.win1[0]) / 2
-        if found.evaluate(threads).exploitability <= ONE_CARD * stake or solver.iterations >= 20_000:
+        if found.evaluate(threads).exploitability <= ONE_CARD * strategy.payoffs.half() or solver.iterations >= 20_000:
             return found

@@ -34,7 +34,6 @@ from solver.bot import Advisers, Source, opinion
 from solver.cfr import PROBABILITY, Payoffs, Sweeper
 from solver.equity import Score
 from solver.kernels import EXPECT
-from solver.losses import point
 from solver.scores import NoTableError, equity
 from solver.storage import StorageError
 from solver.strategy import Strategy
@@ -101,7 +100,7 @@ def graded(adviser: Adviser, advice: Advice, action: str) -> Decision | None:
     if len(advice.choices) == 1 or chosen.ev is None or chosen.loss is None:
         return None
     # What a mix may lose, being inexact, is measured by what a point is worth at the stake.
-    tolerance = TOLERANCE * point(adviser.strategy.payoffs) * advice.stake / adviser.rules.ladder[0]
+    tolerance = TOLERANCE * adviser.strategy.payoffs.half() * advice.stake / adviser.rules.ladder[0]
     cost = 0.0 if chosen.probability > PLAYED and chosen.loss <= 2 * tolerance else chosen.loss
     return Decision(
         line=advice.line,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from games.rules import RAISE
 from solver.cfr import Pair, Payoffs
-from solver.strategy import Decision, actions, outcomes, raised_to, refused_at, rows_at
+from solver.strategy import Decision, actions, after_raise_at, outcomes, rows_at
 from solver.subgame import Array, Beliefs, Situation, Values
 from solver.tree import Tree
 
@@ -49,9 +49,10 @@ class LastTrick:
         order = [self.answerer, 1 - self.answerer, 2]
         self.outcome = outcomes(tree, position)  # by rank: 0 the answerer wins, 1 the leader, 2 nobody
         self.now = table[node.spot.level, order][self.outcome]
-        called = [table[raised_to(tree, position, word), order][self.outcome] for word in words]
+        to = [after_raise_at(tree, position, word) for word in words]
+        called = [table[each.accepted, order][self.outcome] for each in to]
         self.called = np.array(called).reshape(len(words), len(self.now)).T
-        self.refused = np.array([table[refused_at(tree, position, word), self.answerer] for word in words])
+        self.refused = np.array([table[each.refused, self.answerer] for each in to])
         self.share = beliefs.share[self.answerer]
 
     def stored(self, strategy: Pair) -> Play:

@@ -103,7 +103,7 @@ def _match_last(tree: Tree, i: int, beyond: bool, from_row: int, from_other: int
     offers = len(node.words)
     if not offers:
         return
-    count, answers = (offers + 1) * n * (3 if node.ties == 2 else 2), 2 * offers * n
+    count, answers = (offers + 1) * n * node.classes, 2 * offers * n
     answerer, leader = rows[node.player], rows[1 - node.player]
     if beyond:
         answerer.ones.extend(range(node.row + offers, node.row + count, offers + 1))

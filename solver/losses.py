@@ -19,10 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from games.cards import hands
-from games.rules import REMAINDER
-from solver.cfr import Floats, Pair, Payoffs, lanes_array
+from solver.cfr import Floats, Pair, lanes_array
 from solver.kernels import LAST_CARDS, NO_CARDS, SPLIT, TERMINAL
-from solver.nodes import Node
+from solver.nodes import Node, after_raise
 from solver.strategy import Position, Strategy, rows_at
 from solver.tree import Tree
 
@@ -31,11 +30,6 @@ Reach = tuple[Array, Array]
 Histories = tuple[tuple[int, ...], ...]
 
 ANCHOR = 0.1  # how much of the strategy is in what one who errs strays from
-
-
-def point(payoffs: Payoffs) -> float:
-    """What a point is worth: half the difference between winning and losing a hand that nobody has raised."""
-    return (payoffs.win0[0] - payoffs.win1[0]) / 2
 
 
 def losses(strategy: Strategy) -> Pair:
@@ -66,7 +60,7 @@ def tempered(probabilities: Floats, loss: Floats, temperature: float, actions: A
 
 
 def erring(strategy: Strategy, lost: Pair, temperature: float) -> Strategy:
-    """The strategy as one plays it who errs with a temperature in points (see `point`, `tempered`)."""
+    """The strategy as one plays it who errs with a temperature in points (`Payoffs.half`, see `tempered`)."""
     tree, pay = strategy.tree, strategy.payoffs
     played = []
     for p in range(2):
@@ -74,7 +68,7 @@ def erring(strategy: Strategy, lost: Pair, temperature: float) -> Strategy:
         table = lanes_array(tree.rows[p], np.float64)
         if len(sizes):
             many = np.repeat(sizes, sizes)[:, None]
-            table[:] = tempered(strategy.probabilities[p], lost[p], temperature * point(pay), many)
+            table[:] = tempered(strategy.probabilities[p], lost[p], temperature * pay.half(), many)
             total = np.repeat(np.add.reduceat(table, first, axis=0), sizes, axis=0)
             np.divide(table, total, out=table, where=total > 0)
         played.append(table)
@@ -248,14 +242,13 @@ class _Lanes:
         outcome = np.array(
             [[{1: 1, -1: 0, 0: node.ties}[tree.rules.trick_winner(c, v)] for c in led.tolist()] for v in range(n)]
         )
-        classes, winner, joint = 3 if node.ties == 2 else 2, np.array([me, 1 - me, 2]), ours * mine
+        classes, winner, joint = node.classes, np.array([me, 1 - me, 2]), ours * mine
         now = np.repeat(pay[node.spot.level, winner][:classes, None], n * lanes, axis=1)
         q, answered = [], 0.0  # q: of each raise, then of playing the card, shape (classes, lanes)
         answers = np.full((2 * offers * n, lanes), np.nan)
         for a, word in enumerate(node.words):
-            match = word == REMAINDER
-            later = pay[len(tree.rules.ladder) if match else node.spot.level + 1, winner][:classes, None]
-            refused = pay[tree.refused_at(node.spot) if match else node.spot.level, me]
+            to = after_raise(tree.rules, node.spot.level, word)
+            later, refused = pay[to.accepted, winner][:classes, None], pay[to.refused, me]
             row = 2 * (offers * led + a)
             accepts = self.rows[1 - me][node.row_other + row, lane]
             q.append(accepts * later + (1 - accepts) * refused)
@@ -290,8 +283,7 @@ class _Lanes:
 
     def _share(self, node: Node, action: int, led: Any, outcome: Any, lane: Any) -> Array:
         """Shape (cards, lanes): how often the answerer does an action in the last trick, where he has a choice."""
-        classes = 3 if node.ties == 2 else 2
-        row = node.row + (len(node.words) + 1) * (classes * led + outcome) + action
+        row = node.row + (len(node.words) + 1) * (node.classes * led + outcome) + action
         share: Array = self.rows[node.player][row, lane]
         return share
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from games.rules import RAISE
+from games.rules import RAISE, Rules
 from solver.kernels import NO_CARDS
 
 Ints = npt.NDArray[np.int64]
@@ -33,6 +33,21 @@ class TreeTooLargeError(ValueError):
 
 class UnsupportedRulesError(ValueError):
     """The rules are valid, but this solver has no tree for them."""
+
+
+class AfterRaise(NamedTuple):
+    """The levels to which a raise leads: accepted, the hand goes on at that; refused, it ends at that."""
+
+    accepted: int
+    refused: int
+
+
+def after_raise(rules: Rules, level: int, word: str) -> AfterRaise:
+    """Where a raise, or a remainder, leads from a level of the stakes; beyond the ladder lies the match."""
+    if word == RAISE:
+        return AfterRaise(level + 1, level)
+    match = len(rules.ladder)
+    return AfterRaise(match, match if rules.remainder_refused == "match" else level)
 
 
 class Spot(NamedTuple):
@@ -61,10 +76,15 @@ class Node:
     words: tuple[str, ...] = ()
     cards: int = NO_CARDS
     winner: int = -1
-    ties: int = 0
+    ties: int = 0  # in the last trick, the outcome of a tie: 0 the answerer wins, 1 the leader, 2 nobody
     row: int = 0
     row_other: int = 0
     children: dict[int, int] = field(default_factory=dict)  # edge -> node
+
+    @property
+    def classes(self) -> int:
+        """How many outcomes the last trick has: see `solver.kernels`."""
+        return 3 if self.ties == 2 else 2
 
     @property
     def raise_legal(self) -> bool:

@@ -7,6 +7,8 @@ import stat
 import tempfile
 from pathlib import Path
 
+from games.rules import Rules, preset, preset_names
+
 APPLICATION = "le-truc"
 
 
@@ -58,6 +60,12 @@ def _is_usable(folder: Path, user_id: int) -> bool:
 def shipped_strategy(variant: str) -> Path | None:
     """The strategy file (points per hand) that comes with the program for one of its rule sets, None if none does."""
     return _shipped(variant, "points/strategy.safetensors")
+
+
+def shipped_for(rules: Rules) -> Path | None:
+    """The strategy file that comes with the program for a rule set, whatever that is called, None if none does."""
+    same = (name for name in preset_names() if preset(name).hash == rules.hash)
+    return next((file for file in map(shipped_strategy, same) if file is not None), None)
 
 
 def shipped_table(variant: str) -> Path | None:

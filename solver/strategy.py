@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from games.cards import hands
-from games.rules import ACCEPT, REFUSE, REMAINDER
+from games.rules import ACCEPT, REFUSE
 from solver.best_response import Evaluation, evaluate
 from solver.cfr import Floats, Pair, Payoffs, Solver, lanes_array
 from solver.kernels import LAST_CARDS, LAST_TRICK, NO_CARDS, SPLIT, TERMINAL
-from solver.nodes import NOBODY
+from solver.nodes import NOBODY, AfterRaise, after_raise
 from solver.parts import Part, whole
 from solver.tree import Tree
 
@@ -110,7 +110,7 @@ def ending(tree: Tree, position: Position, action: str) -> tuple[int, int]:
         end = tree.nodes[_next(tree, position, action).node]
         return end.winner, end.spot.level
     if action == REFUSE:
-        return node.player, refused_at(tree, position, node.words[position.offer])
+        return node.player, after_raise_at(tree, position, node.words[position.offer]).refused
     outcome = _outcome(tree, position, tree.rules.ranks.index(action))
     return (node.player, 1 - node.player, NOBODY)[outcome], level(tree, position)
 
@@ -120,18 +120,12 @@ def level(tree: Tree, position: Position) -> int:
     node = tree.nodes[position.node]
     if node.kind != LAST_TRICK or position.stage in (0, 1, 3):
         return node.spot.level
-    return raised_to(tree, position, node.words[position.offer])
+    return after_raise_at(tree, position, node.words[position.offer]).accepted
 
 
-def raised_to(tree: Tree, position: Position, word: str) -> int:
-    """The level that accepting a raise or a remainder at a position, or called there, makes it."""
-    return len(tree.rules.ladder) if word == REMAINDER else tree.nodes[position.node].spot.level + 1
-
-
-def refused_at(tree: Tree, position: Position, word: str) -> int:
-    """The level at which a raise or a remainder, called at a position, ends the hand if it is refused."""
-    node = tree.nodes[position.node]
-    return tree.refused_at(node.spot) if word == REMAINDER else node.spot.level
+def after_raise_at(tree: Tree, position: Position, word: str) -> AfterRaise:
+    """Where a raise or a remainder, called at a position, leads."""
+    return after_raise(tree.rules, tree.nodes[position.node].spot.level, word)
 
 
 def outcomes(tree: Tree, position: Position) -> npt.NDArray[np.int64]:
@@ -214,7 +208,7 @@ def _last_trick(
     legal = np.concatenate([np.ones((n, len(words)), bool), np.eye(n, dtype=bool)], axis=1)
     table = legal.astype(np.float64)
     if words:
-        count, classes = len(words) + 1, 3 if node.ties == 2 else 2
+        count, classes = len(words) + 1, node.classes
         rows = base + node.row + count * (classes * c + outcomes(tree, position))
         for a in range(len(words)):
             table[:, a] = column[rows + a]

@@ -18,6 +18,7 @@ from games.rules import RAISE, REMAINDER, Rules
 from solver.best_response import rounding_bound
 from solver.cfr import PROBABILITY, Payoffs
 from solver.equity import Score, Worth, decider, payoffs, whole_rules
+from solver.nodes import after_raise
 from solver.tree import public_tree
 
 Array = npt.NDArray[np.float64]
@@ -99,9 +100,7 @@ def take_point(
     game = whole_rules(rules, score)
     if level + 1 >= len(game.ladder):
         return None
-    match = len(game.ladder)
-    to = match if word == REMAINDER else level + 1
-    left = match if word == REMAINDER and game.remainder_refused == "match" else level
+    to, left = after_raise(game, level, word)
     pay = payoffs(rules, game.ladder, score, lambda after: 1.0 - known[after].value)
     mine, others = (pay.win0, pay.win1) if answerer == 0 else (pay.win1, pay.win0)
     values = others[left], others[to], mine[to]

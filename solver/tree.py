@@ -42,6 +42,7 @@ from solver.nodes import (
     Spot,
     TreeTooLargeError,
     UnsupportedRulesError,
+    after_raise,
 )
 
 
@@ -225,17 +226,11 @@ class Tree:
         new: Growing,
     ) -> None:  # fmt: skip
         """The answer to a raise, what follows if it is accepted, and the end if not."""
-        match = len(self.rules.ladder)  # the level that wins the match
+        to = after_raise(self.rules, spot.level, word)
         answer = self._decide(spot, 1 - me, Node(-1, spot, -1, parent, edge), (ACCEPT, REFUSE), False, False, new)
-        level = match if word == REMAINDER else spot.level + 1
-        accepted(spot._replace(level=level, raiser=me), Node(-1, spot, -1, answer, 0))
-        lost = self.refused_at(spot) if word == REMAINDER else spot.level
-        self._put(Node(TERMINAL, spot._replace(level=lost), -1, answer, 1, winner=me), new)
+        accepted(spot._replace(level=to.accepted, raiser=me), Node(-1, spot, -1, answer, 0))
+        self._put(Node(TERMINAL, spot._replace(level=to.refused), -1, answer, 1, winner=me), new)
         new.ops.append(2 * answer + 1)
-
-    def refused_at(self, spot: Spot) -> int:
-        """The level of a refused remainder."""
-        return len(self.rules.ladder) if self.rules.remainder_refused == "match" else spot.level
 
     def _put(self, node: Node, new: Growing) -> int:
         self.nodes.append(node)
@@ -276,7 +271,7 @@ class Tree:
             last = Node(LAST_TRICK, spot, answerer, parent, edge, words=words, ties=ties)
             last.row, last.row_other = new.rows[answerer], new.rows[spot.player]
             if words:
-                new.add(answerer, [len(words) + 1] * ((3 if ties == 2 else 2) * self.rules.n_ranks))
+                new.add(answerer, [len(words) + 1] * (last.classes * self.rules.n_ranks))
                 new.add(spot.player, [2] * len(words) * self.rules.n_ranks)
             self._put(last, new)
             return
@@ -361,6 +356,7 @@ class Tree:
         for i in range(program.start, program.stop):
             node = self.nodes[i]
             held, me = node.spot.held, node.player
+            match, lost = after_raise(self.rules, node.spot.level, REMAINDER)
             record = placed[i] = dict.fromkeys(NODE.names or (), 0)
             if node.parent < 0:
                 mine = [take(self.size(held[0])), take(self.size(held[1]))]
@@ -388,7 +384,7 @@ class Tree:
             side = player if node.kind == TERMINAL else me
             record |= {
                 **{"kind": node.kind, "player": me, "card": node.card, "offers": len(node.words), "cards": node.cards},
-                **{"level": node.spot.level, "match": len(self.rules.ladder), "lost": self.refused_at(node.spot)},
+                **{"level": node.spot.level, "match": match, "lost": lost},
                 **{"winner": node.winner, "ties": node.ties},
                 **{"row": node.row, "row_other": node.row_other, "left": left, "out": out},
                 **{"reach": mine[side], "other_reach": mine[1 - side]},
@@ -416,7 +412,11 @@ class Tree:
         return peak
 
 
-@lru_cache(maxsize=16)
 def public_tree(rules: Rules, decider: int | None = None) -> Tree:
     """A tree, built once.  Raises TreeTooLargeError, UnsupportedRulesError."""
+    return _built(rules, decider)
+
+
+@lru_cache(maxsize=16)
+def _built(rules: Rules, decider: int | None) -> Tree:
     return Tree(rules, decider=decider)

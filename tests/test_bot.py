@@ -1,8 +1,10 @@
 """The bot: it plays what the advice says, at any level, and knows nothing but its own cards."""
 
 import inspect
+import json
 import random
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from solver import bot as bot_module
 from solver.advise import Adviser
 from solver.bot import LEVELS, Advisers, Bot, Level, LevelError, adviser_of, level_of, opinion, played
 from solver.cfr import Solver
+from solver.cli.advise import details
+from solver.essential import essential
+from solver.grading import graded
 from solver.scores import NoTableError
 from solver.strategy import LineError, Strategy
 from solver.tree import Tree
@@ -221,3 +226,19 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert advisers.ready(None)
     finally:
         advisers.close()
+
+
+def test_what_nobody_knows_the_worth_of() -> None:
+    """Agreeing to a redeal: it has no EV, nobody plays it, it is not graded, and JSON can say so."""
+    rules = replace(preset("mini"), redeal=True)
+    solver = Solver(Tree(essential(rules)))
+    solver.step(50)
+    adviser = Adviser(Strategy.of(solver), rules=rules)
+    advice = adviser.advise("A 2 3", ("propose",))
+    unknown = next(choice for choice in advice.choices if choice.action == "agree")
+    assert (unknown.ev, unknown.loss) == (None, None)
+    assert json.loads(json.dumps(details(advice), allow_nan=False))["actions"][0]["ev"] is None
+    assert graded(adviser, advice, "agree") is None
+    for level in LEVELS.values():
+        shares = played(advice, level, adviser.strategy.payoffs)
+        assert shares.tolist() == [0.0, 1.0]

@@ -16,7 +16,7 @@ from solver.advise import Adviser
 from solver.bot import LEVELS, Advisers, played
 from solver.cfr import Pair, Payoffs, Solver
 from solver.grading import MARKS_FROM, Deals, grade, mark_of, review
-from solver.losses import erring, losses, losses_at, point, tempered
+from solver.losses import erring, losses, losses_at, tempered
 from solver.paths import shipped_strategy
 from solver.storage import load_strategy
 from solver.strategy import Strategy, child, find
@@ -117,7 +117,7 @@ def test_tempered() -> None:
     expected = (0.1 * p + 0.3) * np.exp([0.0, 0.0, -2.0])
     assert tempered(p, loss, 0.05, 3) == pytest.approx(expected)
     assert (tempered(p, np.full(3, np.nan), 1.0, 3) == p).all()
-    assert point(Payoffs((0.6, 0.7), (0.4, 0.2), 0.5, "match-winning probability")) == pytest.approx(0.1)
+    assert Payoffs((0.6, 0.7), (0.4, 0.2), 0.5, "match-winning probability").half() == pytest.approx(0.1)
 
 
 def test_who_errs_more_loses_more(mini: Strategy, table: Pair) -> None:

@@ -12,7 +12,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from games.rules import preset
-from solver import files, storage
+from solver import files, storage, tree
 from solver.cfr import ALGORITHMS, Payoffs, Solver
 from solver.storage import (
     StorageError,
@@ -24,7 +24,7 @@ from solver.storage import (
     save_strategy,
 )
 from solver.strategy import Strategy
-from solver.tree import Tree, public_tree
+from solver.tree import Tree
 
 TREE = Tree(preset("mini"))
 ALGORITHM = ALGORITHMS["dcfr+"]
@@ -321,7 +321,7 @@ def test_headers_that_cannot_be_right(file: Path, changes: dict, message: str) -
 
 def test_a_game_too_large_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.tree.MAX_ROWS", 10)
-    public_tree.cache_clear()  # it has the tree already
+    tree._built.cache_clear()  # it has the tree already
     assert "describes no game (the tree of 'mini' has" in refusal(file)
 
 

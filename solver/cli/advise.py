@@ -19,7 +19,6 @@ from solver.cli.decision import (
     case_in_words,
     decision_options,
     document,
-    number,
     stakes,
     story,
     usage,
@@ -61,12 +60,13 @@ def command(
     from solver.cli.output import print_json
 
     if as_json:
-        print_json({**document(asked, advice), **_details(advice, say)})
+        print_json({**document(asked, advice), **details(advice, say)})
     else:
         _show(asked, advice, say)
 
 
-def _details(advice: Advice, say: Strings) -> dict[str, Any]:
+def details(advice: Advice, say: Strings | None = None) -> dict[str, Any]:
+    """The keys of every JSON document about a hand's advice."""
     return {
         "hand": advice.hand,
         "held": advice.held,
@@ -74,8 +74,8 @@ def _details(advice: Advice, say: Strings) -> dict[str, Any]:
             {
                 "action": each.action,
                 "probability": each.probability,
-                "ev": number(each.ev),
-                "loss": number(each.loss),
+                "ev": each.ev,
+                "loss": each.loss,
                 "win": each.win,
             }
             for each in advice.choices

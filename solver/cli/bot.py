@@ -182,6 +182,7 @@ class Session:
 
     def _advise(self, _: str) -> str:
         from solver.bot import opinion
+        from solver.cli.advise import details
         from solver.cli.decision import PLAYERS
 
         hand, discards = self._cards()
@@ -194,18 +195,7 @@ class Session:
             "line": format_line(advice.line),
             "player": PLAYERS[advice.player],
             "stake": advice.stake,
-            "hand": advice.hand,
-            "held": advice.held,
-            "actions": [
-                {"action": c.action, "probability": c.probability, "ev": c.ev, "loss": c.loss, "win": c.win}
-                for c in advice.choices
-            ],
-            "win": advice.win,
-            "refusal": advice.refusal,
-            "kind": advice.kind,
-            "explanation": advice.explanation,
-            "case": advice.case,
-            "accuracy": advice.accuracy,
+            **details(advice),
             "quick": source.quick,
             "exploitability": source.exploitability,
         }

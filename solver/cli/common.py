@@ -14,7 +14,7 @@ from games.rules import Rules, RulesError, load_rules, preset, preset_names
 from solver.cli.errors import BAD_FILE, Failure
 from solver.essential import essential, left_out
 from solver.i18n import LANGUAGES, LanguageError, Strings, language, strings
-from solver.paths import shipped_strategy, usable_threads
+from solver.paths import shipped_for, usable_threads
 
 if TYPE_CHECKING:
     from solver.best_response import Evaluation
@@ -104,7 +104,7 @@ def stored_strategy(
         assert wanted is not None
         return _at_score(wanted, score)
     if file is None and wanted is not None:
-        file = _shipped(wanted)
+        file = shipped_for(wanted)
     if file is None:
         name = DEFAULT_VARIANT if wanted is None else wanted.name
         solve = f"truc solve --variant {name}" if rules is None else f"truc solve --rules {rules}"
@@ -132,16 +132,10 @@ def strategy_to_ask(
     """As `stored_strategy`, and the rules with what is left out of the strategy's; a hand in points that does not come
     with the program is solved on the spot and kept.  Raises Failure, click.UsageError."""
     wanted = None if variant is None and rules is None and file is not None else rules_of(variant, rules)
-    if file is None and score is None and wanted is not None and _shipped(wanted) is None:
+    if file is None and score is None and wanted is not None and shipped_for(wanted) is None:
         return *_in_points(wanted), wanted
     strategy, header = stored_strategy(file, variant, rules, "--strategy FILE", score)
     return strategy, header, _full_rules(strategy.tree.rules, header) if wanted is None else wanted
-
-
-def _shipped(rules: Rules) -> Path | None:
-    """The strategy file that comes with the program, whatever the rules are called."""
-    same = (name for name in preset_names() if preset(name).hash == rules.hash)
-    return next((found for found in map(shipped_strategy, same) if found is not None), None)
 
 
 def _full_rules(stored: Rules, header: Header) -> Rules:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from games.rules import Rules, RulesError, preset, preset_names
+from games.rules import Rules, RulesError
 from solver.cli.common import game_options, json_option, positive, rules_of, stored_strategy, tree_of
 from solver.cli.errors import Failure
 from solver.essential import essential
-from solver.paths import shipped_strategy
+from solver.paths import shipped_for
 
 if TYPE_CHECKING:
     from solver.compare import Comparison, Played, Tell
@@ -106,8 +106,7 @@ def _to_play(
     from solver.compare import HERE, STORED, solved
 
     whole = rules_of(variant, rules)
-    shipped = (name for name in preset_names() if preset(name).hash == whole.hash)
-    if file is not None or any(shipped_strategy(name) is not None for name in shipped):
+    if file is not None or shipped_for(whole) is not None:
         strategy, _ = stored_strategy(file, variant, rules)
         named = variant is not None or rules is not None
         return strategy, whole if named or file is None else strategy.tree.rules, STORED

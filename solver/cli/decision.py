@@ -169,11 +169,11 @@ def case_in_words(case: str) -> str:
     }[case]
 
 
-def amount(unit: str, value: float, sign: str = "") -> str:
-    """A number of points, or a probability in percent; nothing for nan."""
+def amount(unit: str, value: float | None, sign: str = "") -> str:
+    """A number of points, or a probability in percent; nothing for what is not known, None or nan."""
     from solver.cfr import PROBABILITY
 
-    if value != value:
+    if value is None or value != value:
         return ""
     return f"{100 * value:.2f} %" if unit == PROBABILITY else f"{value:{sign}.3f}"
 

@@ -364,7 +364,6 @@ def _telling(rules: Rules, store: Store) -> Iterator[Callable[[Store, set[Score]
 
 def _weights(rules: Rules) -> dict[Score, float]:
     """How much work a score is, about: in proportion to its hand's regrets."""
-    from solver.equity import hand_rules, scores
-    from solver.tree import public_tree
+    from solver.equity import hand_tree, scores
 
-    return {score: float(sum(public_tree(hand_rules(rules, score)).rows)) for score in scores(rules)}
+    return {score: float(sum(hand_tree(rules, score).rows)) for score in scores(rules)}

@@ -11,18 +11,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeVar
 
 from games.history import History
 from games.notation import format_score
-from games.rules import Rules, preset, preset_names
+from games.rules import Rules
 from solver.advise import Adviser
 from solver.bot import Advisers
 from solver.equity import Score, Worth
 from solver.grading import Review, review
 from solver.nodes import TreeTooLargeError, UnsupportedRulesError
-from solver.paths import shipped_strategy
+from solver.paths import shipped_for
 from solver.scores import QUICK, QUICK_POINTS, NoTableError, equity, strategy_at, strategy_in_points
 from solver.solve import Progress
 from solver.storage import Header, StorageError, load_strategy
@@ -148,16 +147,10 @@ class Library:
     ) -> tuple[Strategy, Header] | None:
         if score is not None:
             return strategy_at(rules, score, self.threads, note, lambda: self._closed)
-        file = points_file(rules)
+        file = shipped_for(rules)
         if file is not None:
             return load_strategy(file)
         return strategy_in_points(rules, self.threads, note, lambda: self._closed)
-
-
-def points_file(rules: Rules) -> Path | None:
-    """The strategy in points that comes with the program, whatever the rules are called."""
-    same = (name for name in preset_names() if preset(name).hash == rules.hash)
-    return next((file for file in map(shipped_strategy, same) if file is not None), None)
 
 
 def table_of(rules: Rules) -> dict[Score, Worth] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from html import escape
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from solver.web.server import Explorer
 
 PATIENCE = 0.12  # seconds after which a click that has to wait says so
+LOG = logging.getLogger(__name__)  # to stderr: what goes wrong is not for the page alone
 FIRST = 0.4  # seconds that a page waits for what it is to show
 TICK = 0.15  # between two looks at what is being solved
 MAX_ARGUMENT = 250_000  # characters of what the page says; a longer history is uploaded
@@ -156,7 +157,7 @@ class Session:
         except UNAVAILABLE as error:
             self.complain(str(error) or type(error).__name__)
         except Exception as error:
-            print(f"truc explore: {type(error).__name__}: {error}", file=sys.stderr)
+            LOG.error("truc explore: %s: %s", type(error).__name__, error)
             self.complain(self.say("web.unexpected", what=type(error).__name__))
 
     def complain(self, text: str) -> None:

@@ -92,11 +92,9 @@ def detail(say: Strings, place: Place, advice: Advice) -> str:
                 name,
                 html.tag("span", share, html.exact(each.probability, html.percent(each.probability)), class_="share"),
                 NONE
-                if each.ev is None or each.ev != each.ev
+                if each.ev is None
                 else html.exact(each.ev, amount(advice.unit, each.ev, "+" if advice.unit != PROBABILITY else "")),
-                NONE
-                if each.loss is None or each.loss != each.loss
-                else html.exact(each.loss, amount(advice.unit, each.loss)),
+                NONE if each.loss is None else html.exact(each.loss, amount(advice.unit, each.loss)),
                 "" if each.win is None else html.exact(each.win, html.percent(each.win, 0)),
             ]
         )
