@@ -212,15 +212,7 @@ def advice(strategy: Strategy) -> dict[str, Any]:
             found[f"{where}, {trick}"].append(spent)
             found["asked again"].append(again)
     found["shell"] = shell()
-    return {
-        name: {
-            "median_ms": statistics.median(times),
-            "p95_ms": float(np.percentile(times, 95)),
-            "number": len(times),
-            "bar_ms": BARS[name],
-        }
-        for name, times in found.items()
-    }
+    return bench_explore.summary(found, BARS)
 
 
 def shell(runs: int = 9) -> list[float]:

@@ -13,7 +13,7 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -117,12 +117,18 @@ def explore() -> dict[str, Any]:
                 found["open a tab"].append(page.evaluate(WATCH, [press, "#app", f"#panel-{tab} {shown}"]))
                 page.wait_for_timeout(200)
         browser.close()
+    return summary(found, BARS)
+
+
+def summary(found: Mapping[str, list[float]], bars: Mapping[str, float | None]) -> dict[str, Any]:
+    """Medians and 95th percentiles of latencies in milliseconds, how many there are, and what the medians should stay
+    under."""
     return {
         name: {
             "median_ms": statistics.median(times),
             "p95_ms": float(np.percentile(times, 95)),
             "number": len(times),
-            "bar_ms": BARS[name],
+            "bar_ms": bars[name],
         }
         for name, times in found.items()
     }

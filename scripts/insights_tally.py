@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from insights_walk import Array, Mask, Record, Rule, Walk
+from insights_walk import Record, Rule, Walk
 
 from games.rules import ACCEPT, RAISE, REFUSE, Rules
 from solver.explain import EVEN, STRONG
 from solver.strategy import Strategy
+from solver.walk import Array, Mask
 
 EQUAL = 1e-9  # points: values as near as that are equal, and the walk's rounding is far below
 SURE = 1 - 1e-3  # chance to win: storing a strategy leaves traces of holdings that are never played so

@@ -1,15 +1,9 @@
 """One exact walk over a whole public tree with both players' strategies, for `scripts/insights.py` and
 `scripts/variant_insights.py`.
 
-It visits every node of every program once (see `solver.tree`), with all histories that share the program as the last
-axis of numpy arrays.  On the way down it carries what each player plays his part of the line with (reaches), on the way
-up the values of both, so at each public decision everything is known at once: how probable it is with each holding,
-what is played, what each action is worth, how often a raise is refused, and the chance to win.  Slower than the kernels
-by far, but seconds are fine, and it is written independently of them.
-
-The probability of a deal and a line is reach0(u) * reach1(v) * W(u, v) with the holdings u and v left: the starting
-reaches are 1 / prod_r u_r!, and W = prod_r copies! / (copies - x_r)! over the number of deals, where x_r counts rank r
-among u, v and the cards played.  So W of the same deal is the same all along a line.
+It is one of `solver.walk`, where W is over the number of deals, so that probabilities come out.  Reaches go down, the
+values of both come up, so at each public decision everything is known at once: how probable it is with each holding,
+what is played, what each action is worth, how often a raise is refused, and the chance to win.
 """
 
 from __future__ import annotations
@@ -25,13 +19,12 @@ import numpy.typing as npt
 
 from games.cards import hands
 from games.rules import ACCEPT, DECLINE, FOLD, PLAY, RAISE, REFUSE, REMAINDER
-from solver.kernels import LAST_CARDS, NO_CARDS, SPLIT, TERMINAL
+from solver import walk
+from solver.kernels import NO_CARDS, TERMINAL
 from solver.nodes import Node, after_raise
 from solver.strategy import Strategy
+from solver.walk import Array, Histories, Mask
 
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Histories = tuple[tuple[int, ...], ...]
 EXPECT, BEST = 0, 1  # modes, then one for each rule of `walk`
 
 
@@ -88,7 +81,7 @@ Rule = Callable[[Record], Mask | None]
 """Which actions a rule of play leaves, shape (H, A, L) or broadcastable; None where it has nothing to say."""
 
 
-class Walk:
+class Walk(walk.Walk):
     """The walk, done when made.
 
     ends: the probability of each (level, whether by refusal, winner); hands[p]: shape (modes, H), values of the dealt
@@ -97,22 +90,13 @@ class Walk:
     """
 
     def __init__(self, strategy: Strategy, observe: Callable[[Record], None], rules: Sequence[Rule] = ()) -> None:
-        self.tree, self.strategy = strategy.tree, strategy
+        game = strategy.tree.rules
+        k, rest = game.hand_size, game.n_cards - game.hand_size
+        super().__init__(strategy, 1.0 / (math.comb(game.n_cards, k) * math.comb(rest, k)))
         self.rules, self.observe = rules, observe
-        game = self.tree.rules
-        self.pay = [strategy.payoffs.table(p, np.float64) for p in range(2)]
-        self.deals = math.comb(game.n_cards, game.hand_size) * math.comb(game.n_cards - game.hand_size, game.hand_size)
-        most = 2 * game.hand_size + 1
-        self.falling = np.array([math.perm(game.copies, x) for x in range(most)], np.float64)  # 0 beyond the copies
         self.ends: defaultdict[tuple[int, bool, int], float] = defaultdict(float)
-        self._weights: dict[tuple[Histories, tuple[int, int], tuple[int, ...]], Array] = {}
-        self._below: dict[tuple[int, int], list[int]] = {}
-        for b, block in enumerate(self.tree.blocks):
-            if block.origin is not None:
-                self._below.setdefault(block.origin, []).append(b)
-        k = game.hand_size
-        start = 1.0 / self.tree.holdings.factorial[k, : self.tree.size(k), None]
-        up = _Program(self, [0]).visit(self.tree.programs[0].start, (start, start), ())
+        first, start = _Program(self, [0]), self.start
+        up = first.visit(first.root, (start, start), ())
         against = self._against(self.weights(((),), (k, k), ()), (start, start))
         self.hands = [up.value[p][..., 0] / against[p][:, 0] for p in range(2)]
         self.value = np.array([(up.value[p] * start).sum(axis=(1, 2)) for p in range(2)])
@@ -121,26 +105,6 @@ class Walk:
     def modes(self) -> int:
         """How many values are computed for each player."""
         return 2 + len(self.rules)
-
-    def programs_below(self, block: int, node: int) -> list[list[int]]:
-        """The blocks that follow a SPLIT node, those of one program together."""
-        found: dict[int, list[int]] = {}
-        for b in self._below[block, node]:
-            found.setdefault(self.tree.blocks[b].program, []).append(b)
-        return list(found.values())
-
-    def weights(self, histories: Histories, held: tuple[int, int], cards: tuple[int, ...]) -> Array:
-        """W: shape (H0, H1, L), after the cards of each lane's history and those of the program."""
-        key = histories, held, tuple(sorted(cards))
-        if key not in self._weights:
-            ranks = self.tree.rules.n_ranks
-            played = np.array([np.bincount((*history, *cards), minlength=ranks) for history in histories], np.int64)
-            mine, theirs = (self.tree.holdings.number[k, : self.tree.size(k)] for k in held)
-            result = np.full((len(mine), len(theirs), len(histories)), 1.0 / self.deals)
-            for r in range(ranks):
-                result *= self.falling[mine[:, None, None, r] + theirs[None, :, None, r] + played[None, None, :, r]]
-            self._weights[key] = result
-        return self._weights[key]
 
     @staticmethod
     def _against(weights: Array, reach: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -169,27 +133,22 @@ class Walk:
         return value
 
 
-class _Program:
-    """The histories of some blocks with one program, in lanes one after the other."""
+class _Program(walk.Lanes[Below]):
+    """What both players' holdings are worth and win comes up."""
 
-    def __init__(self, walk: Walk, blocks: list[int]) -> None:
-        self.walk, self.tree, self.blocks = walk, walk.tree, blocks
-        members = [self.tree.blocks[b] for b in blocks]
-        self.histories: Histories = tuple(history for block in members for history in block.histories)
-        sizes = self.tree.programs[members[0].program].rows
-        self.rows = [
-            np.concatenate(
-                [
-                    walk.strategy.probabilities[p][base : base + sizes[p], : len(block.histories)]
-                    for base, block in zip((int(self.tree.bases[b, p]) for b in blocks), members, strict=True)
-                ],
-                axis=1,
-            )
-            for p in range(2)
-        ]
+    walk: Walk
+
+    def arrays(self, up: Below) -> list[Array]:
+        """See `solver.walk.Lanes`."""
+        return [*up.value, up.won]
+
+    def made(self, arrays: list[Array]) -> Below:
+        """See `solver.walk.Lanes`."""
+        first, second, won = arrays
+        return Below((first, second), won)
 
     def visit(self, i: int, reach: tuple[Array, Array], cards: tuple[int, ...]) -> Below:
-        """A node and all below it; cards: those played in this program so far."""
+        """See `solver.walk.Lanes`."""
         node = self.tree.nodes[i]
         weights = self.walk.weights(self.histories, node.spot.held, cards)
         if node.kind == TERMINAL:
@@ -203,7 +162,7 @@ class _Program:
     ) -> Below:
         tree, me, offers = self.tree, node.player, len(node.words)
         n, k, plays = tree.rules.n_ranks, node.spot.held[me], node.cards != NO_CARDS
-        holdings, legal, sigma = self._sigma(node)
+        holdings, legal, _, sigma = self.sigma(node)
         mine, theirs = reach[me], reach[1 - me]
         size, lanes = mine.shape
         q = np.zeros((self.walk.modes, size, offers + n * plays, lanes))
@@ -223,7 +182,7 @@ class _Program:
             win[:, a] = (joint * after[me]).sum(axis=1)
             won += after * (1.0 if word in (ACCEPT, PLAY) else sigma[:, a][:, None])  # nobody refuses
         if plays:
-            for c, below in enumerate(self._cards(i, node, reach, sigma[:, offers:], cards)):
+            for c, below in enumerate(self.after_cards(i, node, reach, sigma[:, offers:], cards)):
                 other = other + below.value[1 - me]
                 h = np.flatnonzero(legal[:, offers + c])
                 rest = np.array([_rest(tree.holdings, k, each, c) for each in h.tolist()])
@@ -234,7 +193,7 @@ class _Program:
         refused: dict[str, Array] = {}
         for a, word in enumerate(node.words):
             if word in (RAISE, REMAINDER):
-                answers = self._sigma(tree.nodes[node.children[a]])[2]
+                answers = self.sigma(tree.nodes[node.children[a]]).shares
                 refused[word] = np.einsum("uvl,vl->ul", joint, answers[:, 1])
         actions = (*node.words, *(tree.rules.ranks if plays else ()))
         spot = node.spot
@@ -249,63 +208,9 @@ class _Program:
             return Below((other, value), won.swapaxes(1, 2))
         return Below((value, other), won)
 
-    def _sigma(self, node: Node) -> tuple[npt.NDArray[np.int8], Mask, Array]:
-        """Holdings, which actions they have, and what is played: shape (H, A, L)."""
-        rules, k, offers = self.tree.rules, node.spot.held[node.player], len(node.words)
-        holdings = hands(rules.n_ranks, k, rules.copies)
-        legal = np.zeros((len(holdings), offers + rules.n_ranks * (node.cards != NO_CARDS)), bool)
-        legal[:, :offers] = True
-        if node.cards != NO_CARDS:
-            np.put_along_axis(legal, offers + holdings.astype(np.int64), True, axis=1)
-        in_rows = legal & (legal.sum(axis=1) > 1)[:, None]
-        rows = self.rows[node.player][node.row : node.row + int(in_rows.sum())]
-        sigma = np.repeat(legal[:, :, None], rows.shape[1], axis=2).astype(np.float64)
-        sigma[in_rows] = rows
-        return holdings, legal, sigma
-
-    def _cards(
-        self, i: int, node: Node, reach: tuple[Array, Array], sigma: Array, cards: tuple[int, ...]
-    ) -> list[Below]:
-        """What comes of playing each card, in this program's lanes."""
-        tree, me, n = self.tree, node.player, self.tree.rules.n_ranks
-        mine, theirs = reach[me], reach[1 - me]
-        fewer = node.spot.held[me] - 1
-        more = tree.holdings.more[fewer, : tree.size(fewer)]  # (H of one card fewer, ranks)
-        parts = [np.where(more[:, c, None] >= 0, (mine * sigma[:, c])[more[:, c]], 0.0) for c in range(n)]
-        if node.cards == LAST_CARDS:
-            return self._last_trick(tree.nodes[node.children[len(node.words)]], np.stack(parts), theirs, cards)
-        if node.cards == SPLIT:
-            return self._split(i, me, np.stack(parts), theirs)
-        children = [node.children[len(node.words) + c] for c in range(n)]
-        return [
-            self.visit(child, (part, theirs) if me == 0 else (theirs, part), (*cards, c))
-            for c, (child, part) in enumerate(zip(children, parts, strict=True))
-        ]
-
-    def _split(self, i: int, me: int, parts: Array, theirs: Array) -> list[Below]:
-        """The programs below, gathered by the card played: their lanes are histories one card longer."""
-        n, lanes = len(parts), theirs.shape[1]
-        block = self.blocks[0]  # a block whose cards lead to other programs is the only one of its own
-        gathered: list[Array] | None = None
-        for blocks in self.walk.programs_below(block, i):
-            below = _Program(self.walk, blocks)
-            last = np.array([history[-1] for history in below.histories])
-            lane = np.array([history[0] if len(history) == 2 else 0 for history in below.histories])
-            part, rest = parts[last, :, lane].T, theirs[:, lane]
-            start = self.tree.programs[self.tree.blocks[blocks[0]].program].start
-            up = below.visit(start, (part, rest) if me == 0 else (rest, part), ())
-            arrays = [*up.value, up.won]
-            if gathered is None:
-                gathered = [np.zeros((n, lanes, *array.shape[:-1])) for array in arrays]
-            for whole, array in zip(gathered, arrays, strict=True):
-                whole[last, lane] = np.moveaxis(array, -1, 0)
-        assert gathered is not None
-        first, second, won = (np.moveaxis(whole, 1, -1) for whole in gathered)
-        return [Below((first[c], second[c]), won[c]) for c in range(n)]
-
-    def _last_trick(self, node: Node, parts: Array, theirs: Array, cards: tuple[int, ...]) -> list[Below]:
-        """The last trick: a lane for each card led and history.  The answerer, `node.player`, has one card left."""
-        walk, tree, me = self.walk, self.tree, node.player  # "mine" is the answerer's
+    def last_trick(self, node: Node, parts: Array, theirs: Array, cards: tuple[int, ...]) -> list[Below]:
+        """See `solver.walk.Lanes`: a lane for each card led and history; "mine" is the answerer's."""
+        walk, tree, me = self.walk, self.tree, node.player
         n, lanes, level = len(parts), theirs.shape[1], node.spot.level
         leads: Histories = tuple((*history, c) for c in range(n) for history in self.histories)
         led = np.repeat(np.arange(n), lanes)

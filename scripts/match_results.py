@@ -21,17 +21,18 @@ from typing import Any
 import click
 from match_page import Found, page, script_command
 from match_plots import Map, heat_maps
+from match_source import asked_match, complete_match
 from match_study import studies
 from reproduce import digest, family, write_csv
 
 from games.notation import format_score
-from games.rules import RAISE, REMAINDER, RulesError, preset
+from games.rules import RAISE, REMAINDER
 from solver.book import Book, write_book
 from solver.equity import Score
 from solver.files import write_atomically
-from solver.match_run import TABLE, Store, open_store
+from solver.match_run import TABLE, Store
 from solver.paths import usable_threads
-from solver.scores import match_folder, table_document
+from solver.scores import table_document
 from solver.storage import StorageError, packages
 from solver.takepoint import Call, Interval
 
@@ -232,25 +233,13 @@ def publish(store: Store, folder: Path, workers: int, command: str) -> Found:
 @click.option("--workers", type=click.IntRange(1), help="Processes; default: the cores, at most 4.")
 def main(match: Path | None, variant: str, folder: Path | None, workers: int | None) -> None:
     """Write the results of a solved MATCH."""
-    try:
-        wanted = preset(variant)
-    except RulesError as error:
-        raise click.UsageError(str(error)) from error
-    chosen = match_folder(wanted) if match is None else match
-    if chosen is None:
-        raise click.ClickException("there is no cache folder: give the folder of a match.")
+    wanted, chosen = asked_match(variant, match)
     try:
         import matplotlib  # noqa: F401 (before the work, not after it)
     except ModuleNotFoundError as error:
         raise click.ClickException("the pictures need matplotlib: pip install -e '.[dev]'.") from error
     try:
-        store = open_store(chosen)
-        store.check()
-        if not store.complete:
-            have, all_ = len(store.entries), store.rules.target**2
-            raise click.ClickException(f"{chosen}: the match is not complete, {have} of {all_} scores are there.")
-        if folder is None and store.rules.hash != wanted.hash:
-            raise click.UsageError("another match needs --folder, lest the published results be overwritten.")
+        store = complete_match(chosen, wanted, folder)
         where = ROOT / "results" / wanted.name / "match" if folder is None else folder
         command = script_command(wanted.name) + ("" if match is None else f" {match.name}")
         found = publish(store, where, workers or usable_threads(), command)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from match_source import asked_match, complete_match
 from reproduce import digest, family, write_csv
 from variant_page import SIDES, Deal, Found, first_dealer, interval, page, rounded, scores
 from variant_study import (
@@ -35,10 +36,10 @@ from variant_study import (
 )
 
 from games.notation import format_score
-from games.rules import Rules, RulesError, preset
+from games.rules import Rules, preset
 from solver.essential import essential
 from solver.files import write_atomically
-from solver.match_run import TABLE, Store, open_store
+from solver.match_run import TABLE, Store
 from solver.paths import shipped_strategy, shipped_table, usable_threads
 from solver.scores import match_folder, read_table
 from solver.storage import StorageError, load_strategy, packages
@@ -221,21 +222,9 @@ def main(
     match: Path | None, variant: str, file: Path | None, matches: Path | None, folder: Path | None, workers: int | None
 ) -> None:
     """Write insights.md of a solved MATCH, and its tables in insights/."""
+    wanted, chosen = asked_match(variant, match)
     try:
-        wanted = preset(variant)
-    except RulesError as error:
-        raise click.UsageError(str(error)) from error
-    chosen = match_folder(wanted) if match is None else match
-    if chosen is None:
-        raise click.ClickException("there is no cache folder: give the folder of a match.")
-    try:
-        store = open_store(chosen)
-        store.check()
-        if not store.complete:
-            have, all_ = len(store.entries), store.rules.target**2
-            raise click.ClickException(f"{chosen}: the match is not complete, {have} of {all_} scores are there.")
-        if folder is None and store.rules.hash != wanted.hash:
-            raise click.UsageError("another match needs --folder, lest the published results be overwritten.")
+        store = complete_match(chosen, wanted, folder)
         points = shipped_strategy(wanted.name) if file is None else file
         if points is None:
             raise click.ClickException(f"no strategy of {variant} in points is there: give one by --strategy.")

@@ -7,27 +7,21 @@ hands, opponents who err) looks them up here; a single decision is the business 
 Added up over a hand they say how exploitable a strategy is: a player who follows it loses on average exactly what a
 best response would gain, so both players' losses per hand add up to its nash_conv.
 
-The sweep is numpy over the programs of the tree (see `solver.tree`), all histories of a program as the last axis.
+The sweep is one of `solver.walk`.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from games.cards import hands
 from solver.cfr import Floats, Pair, lanes_array
-from solver.kernels import LAST_CARDS, NO_CARDS, SPLIT, TERMINAL
+from solver.kernels import NO_CARDS, TERMINAL
 from solver.nodes import Node, after_raise
 from solver.strategy import Position, Strategy, rows_at
 from solver.tree import Tree
-
-Array = npt.NDArray[np.float64]
-Reach = tuple[Array, Array]
-Histories = tuple[tuple[int, ...], ...]
+from solver.walk import Array, Histories, Lanes, Reach, Walk
 
 ANCHOR = 0.1  # how much of the strategy is in what one who errs strays from
 
@@ -75,79 +69,51 @@ def erring(strategy: Strategy, lost: Pair, temperature: float) -> Strategy:
     return Strategy(tree, pay, (played[0], played[1]))
 
 
-class _Sweep:
+class _Sweep(Walk):
     """The sweep, done when made.
 
-    The probability of a deal and a line is reach0(u) reach1(v) W(u, v) with the holdings u and v left (the starting
-    reaches have the 1/u! in them); values are sums over the opponent's holdings, divided by the same sum without
-    payoffs where a loss is written down.
+    Values are sums over the opponent's holdings, divided by the same sum without payoffs where a loss is written down.
     """
 
     def __init__(self, strategy: Strategy) -> None:
-        self.tree, self.strategy = strategy.tree, strategy
-        self.pay = [strategy.payoffs.table(p, np.float64) for p in range(2)]
-        game = self.tree.rules
-        self.falling = np.array([math.perm(game.copies, x) for x in range(2 * game.hand_size + 1)], np.float64)
+        super().__init__(strategy)
         self.lost: tuple[Array, Array] = (
             lanes_array(self.tree.rows[0], np.float64), lanes_array(self.tree.rows[1], np.float64),
         )  # fmt: skip
         for table in self.lost:
             table[:] = np.nan
-        self.weights_of: dict[tuple[Histories, tuple[int, int], tuple[int, ...]], Array] = {}
-        self.below: dict[tuple[int, int], dict[int, list[int]]] = {}
-        for b, block in enumerate(self.tree.blocks):
-            if block.origin is not None:
-                self.below.setdefault(block.origin, {}).setdefault(block.program, []).append(b)
-        k = game.hand_size
-        start = 1.0 / self.tree.holdings.factorial[k, : self.tree.size(k), None]
-        _Lanes(self, [0]).visit(self.tree.programs[self.tree.blocks[0].program].start, (start, start), ())
-
-    def weights(self, histories: Histories, held: tuple[int, int], cards: tuple[int, ...]) -> Array:
-        """W: shape (H0, H1, L), after the cards of each lane's history and those of the program."""
-        key = histories, held, tuple(sorted(cards))
-        if key not in self.weights_of:
-            ranks = self.tree.rules.n_ranks
-            played = np.array([np.bincount((*history, *cards), minlength=ranks) for history in histories], np.int64)
-            mine, theirs = (self.tree.holdings.number[k, : self.tree.size(k)] for k in held)
-            result = np.ones((len(mine), len(theirs), len(histories)))
-            for r in range(ranks):
-                result *= self.falling[mine[:, None, None, r] + theirs[None, :, None, r] + played[None, None, :, r]]
-            self.weights_of[key] = result
-        return self.weights_of[key]
+        first = _Lanes(self, [0])
+        first.visit(first.root, (self.start, self.start), ())
 
 
-class _Lanes:
-    """The histories of some blocks with one program, in lanes one after the other."""
+class _Lanes(Lanes[Reach]):
+    """Both players' values of their holdings come up, shape (H_p, L)."""
 
-    def __init__(self, sweep: _Sweep, blocks: list[int]) -> None:
-        self.sweep, self.tree, self.blocks = sweep, sweep.tree, blocks
-        members = [self.tree.blocks[b] for b in blocks]
-        self.histories: Histories = tuple(history for block in members for history in block.histories)
-        self.rows = [self._gather(sweep.strategy.probabilities, p) for p in range(2)]
+    walk: _Sweep
 
-    def _gather(self, arrays: Pair, player: int) -> Array:
-        parts = []
-        for b in self.blocks:
-            base = int(self.tree.bases[b, player])
-            block = self.tree.blocks[b]
-            size = self.tree.programs[block.program].rows[player]
-            parts.append(arrays[player][base : base + size, : len(block.histories)])
-        return np.concatenate(parts, axis=1)
+    def arrays(self, up: Reach) -> list[Array]:
+        """See `Lanes`."""
+        return list(up)
+
+    def made(self, arrays: list[Array]) -> Reach:
+        """See `Lanes`."""
+        first, second = arrays
+        return first, second
 
     def _note(self, player: int, row: int, table: Array) -> None:
         """Write losses down: shape (rows, L), from row `row` of the program on."""
         lane = 0
         for b in self.blocks:
             first, size = int(self.tree.bases[b, player]) + row, len(self.tree.blocks[b].histories)
-            self.sweep.lost[player][first : first + len(table), :size] = table[:, lane : lane + size]
+            self.walk.lost[player][first : first + len(table), :size] = table[:, lane : lane + size]
             lane += size
 
     def visit(self, i: int, reach: Reach, cards: tuple[int, ...]) -> Reach:
-        """Both players' values of their holdings at a node, shape (H_p, L); cards: of this program so far."""
+        """See `Lanes`."""
         node = self.tree.nodes[i]
-        weights = self.sweep.weights(self.histories, node.spot.held, cards)
+        weights = self.walk.weights(self.histories, node.spot.held, cards)
         if node.kind == TERMINAL:
-            pay = [self.sweep.pay[p][node.spot.level, node.winner] for p in range(2)]
+            pay = [self.walk.pay[p][node.spot.level, node.winner] for p in range(2)]
             return (
                 pay[0] * _sums(weights, reach[1]),
                 pay[1] * _sums(weights.swapaxes(0, 1), reach[0]),
@@ -157,7 +123,7 @@ class _Lanes:
     def _decision(self, i: int, node: Node, weights: Array, reach: Reach, cards: tuple[int, ...]) -> Reach:
         tree, me, offers = self.tree, node.player, len(node.words)
         n, k, plays = tree.rules.n_ranks, node.spot.held[me], node.cards != NO_CARDS
-        legal, in_rows, sigma = self._sigma(node)
+        _, legal, in_rows, sigma = self.sigma(node)
         mine, theirs = reach[me], reach[1 - me]
         q = np.full((len(legal), offers + n * plays, mine.shape[1]), -np.inf)
         other: Any = 0.0
@@ -167,7 +133,7 @@ class _Lanes:
             q[:, a] = below[me]
             other = other + below[1 - me]
         if plays:
-            for c, below in enumerate(self._cards(i, node, reach, sigma[:, offers:], cards)):
+            for c, below in enumerate(self.after_cards(i, node, reach, sigma[:, offers:], cards)):
                 other = other + below[1 - me]
                 h, j = np.nonzero(tree.holdings.card[k, : tree.size(k)] == c)
                 q[h, offers + c] = below[me][tree.holdings.rest[k, h, j]]
@@ -178,65 +144,16 @@ class _Lanes:
         self._note(me, node.row, lost[in_rows])
         return (best, other) if me == 0 else (other, best)
 
-    def _sigma(self, node: Node) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], Array]:
-        """Which actions each holding has, shape (H, A), which of them have rows, and what is played: (H, A, L)."""
-        rules, k, offers = self.tree.rules, node.spot.held[node.player], len(node.words)
-        held = hands(rules.n_ranks, k, rules.copies)
-        legal = np.zeros((len(held), offers + rules.n_ranks * (node.cards != NO_CARDS)), bool)
-        legal[:, :offers] = True
-        if node.cards != NO_CARDS:
-            np.put_along_axis(legal, offers + held.astype(np.int64), True, axis=1)
-        in_rows = legal & (legal.sum(axis=1) > 1)[:, None]
-        rows = self.rows[node.player][node.row : node.row + int(in_rows.sum())]
-        sigma = np.repeat(legal[:, :, None], rows.shape[1], axis=2).astype(np.float64)
-        sigma[in_rows] = rows
-        return legal, in_rows, sigma
+    def last_trick(self, node: Node, parts: Array, theirs: Array, cards: tuple[int, ...]) -> list[Reach]:
+        """See `Lanes`: a lane for each card led and history.
 
-    def _cards(self, i: int, node: Node, reach: Reach, sigma: Array, cards: tuple[int, ...]) -> list[Reach]:
-        """What comes of playing each card, in this program's lanes."""
-        tree, me, n = self.tree, node.player, self.tree.rules.n_ranks
-        mine, theirs = reach[me], reach[1 - me]
-        fewer = node.spot.held[me] - 1
-        more = tree.holdings.more[fewer, : tree.size(fewer)]  # (H of one card fewer, ranks)
-        parts = [np.where(more[:, c, None] >= 0, (mine * sigma[:, c])[more[:, c]], 0.0) for c in range(n)]
-        if node.cards == LAST_CARDS:
-            return self._last_trick(tree.nodes[node.children[len(node.words)]], np.stack(parts), theirs, cards)
-        if node.cards == SPLIT:
-            return self._split(i, me, np.stack(parts), theirs)
-        children = [node.children[len(node.words) + c] for c in range(n)]
-        return [
-            self.visit(child, (part, theirs) if me == 0 else (theirs, part), (*cards, c))
-            for c, (child, part) in enumerate(zip(children, parts, strict=True))
-        ]
-
-    def _split(self, i: int, me: int, parts: Array, theirs: Array) -> list[Reach]:
-        """The programs below, gathered by the card played: their lanes are histories one card longer."""
-        n, lanes = len(parts), theirs.shape[1]
-        gathered: list[Array] | None = None
-        for program, blocks in self.sweep.below[self.blocks[0], i].items():
-            below = _Lanes(self.sweep, blocks)
-            last = np.array([history[-1] for history in below.histories])
-            lane = np.array([history[0] if len(history) == 2 else 0 for history in below.histories])
-            part, rest = parts[last, :, lane].T, theirs[:, lane]
-            up = below.visit(self.tree.programs[program].start, (part, rest) if me == 0 else (rest, part), ())
-            if gathered is None:
-                gathered = [np.zeros((n, lanes, len(array))) for array in up]
-            for whole, array in zip(gathered, up, strict=True):
-                whole[last, lane] = array.T
-        assert gathered is not None
-        first, second = (np.moveaxis(whole, 1, -1) for whole in gathered)
-        return [(first[c], second[c]) for c in range(n)]
-
-    def _last_trick(self, node: Node, parts: Array, theirs: Array, cards: tuple[int, ...]) -> list[Reach]:
-        """The last trick: a lane for each card led and history.  The answerer, `node.player`, has one card left.
-
-        His values by outcome k (0 he wins the hand, 1 the leader, 2 nobody), not by card: the rows are so too.
+        The answerer's values by outcome k (0 he wins the hand, 1 the leader, 2 nobody), not by card: so are the rows.
         """
         tree, me, offers = self.tree, node.player, len(node.words)
-        n, lanes, pay = len(parts), theirs.shape[1], self.sweep.pay[node.player]
+        n, lanes, pay = len(parts), theirs.shape[1], self.walk.pay[node.player]
         leads: Histories = tuple((*history, c) for c in range(n) for history in self.histories)
         led, lane = np.repeat(np.arange(n), lanes), np.tile(np.arange(lanes), n)
-        weights = self.sweep.weights(leads, (0, 1) if me == 1 else (1, 0), cards)
+        weights = self.walk.weights(leads, (0, 1) if me == 1 else (1, 0), cards)
         ours = weights[0] if me == 1 else weights[:, 0]  # (answerer's card, lane)
         leader, mine = parts[:, 0].reshape(1, -1), np.tile(theirs, (1, n))
         outcome = np.array(

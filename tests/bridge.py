@@ -145,3 +145,19 @@ def random_strategy(tree: Tree, rng: np.random.Generator) -> Pair:
         return weights
 
     return numbers(0), numbers(1)
+
+
+def assert_adds_up(strategy: Strategy) -> None:
+    """Each information state's probabilities, in the lanes that there are; nobody reads the others."""
+    tree = strategy.tree
+    for p, table in enumerate(strategy.probabilities):
+        assert ((table >= 0) & (table <= 1)).all()
+        ends = np.append(tree.bases[1:, p], tree.rows[p])
+        lanes = np.zeros(table.shape, bool)
+        for block, first, end in zip(tree.blocks, tree.bases[:, p], ends, strict=True):
+            lanes[first:end, : len(block.histories)] = True
+        starts, _ = tree.states[p]
+        if len(starts):
+            sums = np.add.reduceat(table, starts, axis=0)
+            np.testing.assert_allclose(sums[lanes[starts]], 1.0, rtol=0, atol=1e-12)
+        assert table.shape[1] == LANES

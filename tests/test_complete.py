@@ -18,7 +18,7 @@ from solver.essential import essential
 from solver.kernels import LANES
 from solver.strategy import Decision, Strategy, find
 from solver.tree import Tree, public_tree
-from tests.bridge import make_rules, random_strategy
+from tests.bridge import assert_adds_up, make_rules, random_strategy
 from tests.test_oracle_variants import AFTER, slow
 
 ACTIONS = {
@@ -125,19 +125,7 @@ def test_the_small_tree_need_not_be_merged(name: str) -> None:
 
 def test_each_state_adds_up_to_one(case: Case) -> None:
     """In the lanes that there are; nobody reads the others."""
-    strategy = completed(case.strategy(), case.rules)
-    tree = strategy.tree
-    for p, table in enumerate(strategy.probabilities):
-        assert ((table >= 0) & (table <= 1)).all()
-        ends = np.append(tree.bases[1:, p], tree.rows[p])
-        lanes = np.zeros(table.shape, bool)
-        for block, first, end in zip(tree.blocks, tree.bases[:, p], ends, strict=True):
-            lanes[first:end, : len(block.histories)] = True
-        starts, _ = tree.states[p]
-        if len(starts):
-            sums = np.add.reduceat(table, starts, axis=0)
-            np.testing.assert_allclose(sums[lanes[starts]], 1.0, rtol=0, atol=1e-12)
-        assert table.shape[1] == LANES
+    assert_adds_up(completed(case.strategy(), case.rules))
 
 
 def every_line(state: State) -> Iterator[State]:

@@ -12,11 +12,11 @@ from games.state import State
 from solver.best_response import Evaluator
 from solver.cfr import PROBABILITY, Payoffs, Solver
 from solver.equity import hand_rules, payoffs, scores
-from solver.kernels import BEST, EXPECT, LANES
+from solver.kernels import BEST, EXPECT
 from solver.lift import lifted
 from solver.strategy import Strategy
 from solver.tree import Tree, public_tree
-from tests.bridge import make_rules, random_strategy
+from tests.bridge import assert_adds_up, make_rules, random_strategy
 from tests.test_equity import TIED, match_rules
 
 LADDER = (1, 2, 4, 6)
@@ -75,19 +75,8 @@ def test_values_and_best_responses_are_those_of_the_small_tree(rules: Rules, sta
 def test_each_state_adds_up_to_one(rules: Rules, stakes: int) -> None:
     """In the lanes that there are; nobody reads the others."""
     strategy = lifted(small_strategy(rules, stakes), rules)
-    tree = strategy.tree
-    assert tree.rules == rules
-    for p, table in enumerate(strategy.probabilities):
-        assert ((table >= 0) & (table <= 1)).all()
-        ends = np.append(tree.bases[1:, p], tree.rows[p])
-        lanes = np.zeros(table.shape, bool)
-        for block, first, end in zip(tree.blocks, tree.bases[:, p], ends, strict=True):
-            lanes[first:end, : len(block.histories)] = True
-        starts, _ = tree.states[p]
-        if len(starts):
-            sums = np.add.reduceat(table, starts, axis=0)
-            np.testing.assert_allclose(sums[lanes[starts]], 1.0, rtol=0, atol=1e-12)
-        assert table.shape[1] == LANES
+    assert strategy.tree.rules == rules
+    assert_adds_up(strategy)
 
 
 def random_lines(rules: Rules, seed: int, count: int) -> set[tuple[str, ...]]:

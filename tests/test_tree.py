@@ -299,6 +299,7 @@ LAYERS = (
         "best_response",
         "redeal",
         "strategy",
+        "walk",
         "files",
         "storage",
         "solve",

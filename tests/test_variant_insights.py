@@ -17,17 +17,17 @@ from games.cards import deal_weights, hands
 from games.notation import format_hand
 from games.rules import ACCEPT, DECLINE, PLAY, RAISE, REFUSE, REMAINDER, Rules, preset
 from games.state import State
-from solver.cfr import DEFAULT_ALGORITHM, Solver
+from solver.cfr import Solver
 from solver.equity import decider, hand_rules, payoffs
 from solver.essential import essential
-from solver.match_run import Store, open_store, solve_match
+from solver.match_run import Store
 from solver.scores import read_table
 from solver.solve import solve
 from solver.storage import load_strategy
 from solver.strategy import Strategy
 from solver.tree import Tree
 from tests.test_match_results import Here, rows
-from tests.test_variant_results import ACCURACY, GAMES
+from tests.test_variant_results import ACCURACY, GAMES, solved_match
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLISHED = ("french", "catalan")
@@ -41,9 +41,7 @@ from variant_study import Called, deal_by_deal, unravel  # noqa: E402
 
 @pytest.fixture(scope="module", params=GAMES)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    folder = tmp_path_factory.mktemp(request.param)
-    assert solve_match(Store(folder, GAMES[request.param], ACCURACY, DEFAULT_ALGORITHM, {}), Here())
-    return open_store(folder)
+    return solved_match(request.param, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.fixture(scope="module")

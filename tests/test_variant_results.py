@@ -49,11 +49,15 @@ import match_results  # noqa: E402
 from match_study import Reader, conceded  # noqa: E402
 
 
+def solved_match(name: str, folder: Path) -> Store:
+    """The match of a small game."""
+    assert solve_match(Store(folder, GAMES[name], ACCURACY, DEFAULT_ALGORITHM, {}), Here())
+    return open_store(folder)
+
+
 @pytest.fixture(scope="module", params=GAMES)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    folder = tmp_path_factory.mktemp(request.param)
-    assert solve_match(Store(folder, GAMES[request.param], ACCURACY, DEFAULT_ALGORITHM, {}), Here())
-    return open_store(folder)
+    return solved_match(request.param, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.fixture(scope="module")
