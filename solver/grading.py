@@ -31,7 +31,7 @@ from games.state import Hand, State
 from solver.advise import PLAYED, Advice, Adviser
 from solver.answers import TOLERANCE, Cards
 from solver.bot import Advisers, Source, opinion
-from solver.cfr import PROBABILITY, Payoffs, Sweeper
+from solver.cfr import POINTS, PROBABILITY, Payoffs, Sweeper
 from solver.equity import Score
 from solver.kernels import EXPECT
 from solver.scores import NoTableError, equity
@@ -42,8 +42,8 @@ Array = npt.NDArray[np.float64]
 
 MARKS = ("", "?!", "?", "??")
 MARKS_FROM = {
-    "points per hand": (0.1, 0.25, 0.5),
-    "match-winning probability": (0.005, 0.0125, 0.025),
+    POINTS: (0.1, 0.25, 0.5),
+    PROBABILITY: (0.005, 0.0125, 0.025),
 }
 """By unit: what a decision must cost to be inaccurate (?!), a mistake (?), a blunder (??).  At 0-0 a point is worth
 about 0.04 to 0.05 of winning the match, so the two rows say nearly the same there."""

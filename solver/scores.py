@@ -14,7 +14,7 @@ from typing import Any
 from games.notation import format_score
 from games.rules import Rules, shown
 from solver.cfr import Payoffs, Solver
-from solver.equity import Score, Worth, hand_tree, payoffs, scores, whole_rules
+from solver.equity import Score, Worth, hand_rules, hand_tree, payoffs, scores, whole_rules
 from solver.essential import essential
 from solver.lift import lifted
 from solver.match_run import TABLE, Store, open_store
@@ -106,7 +106,7 @@ def equity(rules: Rules) -> dict[Score, Worth]:
 
 def hand_payoffs(rules: Rules, score: Score, known: Mapping[Score, Worth]) -> Payoffs:
     """The payoffs of the hand at a score, on the ladder of `hand_rules`."""
-    return payoffs(rules, hand_tree(rules, score).rules.ladder, score, lambda after: 1.0 - known[after].value)
+    return payoffs(rules, hand_rules(rules, score).ladder, score, lambda after: 1.0 - known[after].value)
 
 
 def strategy_at(
@@ -141,7 +141,7 @@ def strategy_in_points(
     Of an earlier call, or solved now and kept in the user's cache folder; None if `stop` said so.  Raises
     StorageError, OSError, TreeTooLargeError.
     """
-    tree = public_tree(essential(rules), None)
+    tree = public_tree(essential(rules))
     return _kept_or_solved(
         "points", rules, "points", tree, Payoffs.points(tree.rules), QUICK_POINTS, None, threads, progress, stop
     )
@@ -157,7 +157,8 @@ def _kept_or_solved(
     if file is not None and file.is_file():
         try:
             kept = load_strategy(file)
-            if kept[0].tree is tree and kept[0].payoffs == pay:  # there is one tree of a game
+            game = kept[0].tree
+            if (game.rules, game.decider, kept[0].payoffs) == (tree.rules, tree.decider, pay):
                 return kept
         except StorageError:
             pass  # it is solved again

@@ -232,7 +232,7 @@ def test_verify(mini: Path) -> None:
 
 
 def test_failures(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.cli.common.shipped_strategy", lambda name: None)
+    monkeypatch.setattr("solver.cli.common.shipped_for", lambda rules: None)
     assert "no strategy for 'mini' comes with the program" in truc("evaluate", "--variant", "mini", code=1).stderr
     monkeypatch.setattr("solver.cli.evaluate.rules_of", lambda *args: 1 / 0)
     assert "unexpected ZeroDivisionError" in truc("evaluate", "--uniform", code=1).stderr

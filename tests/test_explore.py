@@ -406,9 +406,12 @@ def test_guard_is_in_front(site: Site) -> None:
     assert status(Request(site.address)) == 200
     assert status(Request(site.address, headers={"Host": "truc.example:80"})) == 421
     assert status(Request(site.address, headers={"Origin": "https://truc.example"})) == 403
-    large = Request(site.address + "_nicegui/x", data=b"a" * 1_100_000, headers={"Origin": site.address.rstrip("/")})
-    assert status(large) == 413
     port = urlsplit(site.address).port
+    with socket.create_connection(("127.0.0.1", port or 0), timeout=10) as line:
+        # The size alone is refused: nothing is read of the body, so a client that sends it may find the line closed.
+        lines = ["POST /_nicegui/x HTTP/1.1", f"Host: 127.0.0.1:{port}", "Content-Length: 1100000", "", ""]
+        line.sendall("\r\n".join(lines).encode())
+        assert line.recv(100).split()[1] == b"413"
     for origin, answer in ((site.address.rstrip("/"), b"101"), ("https://truc.example", b"403")):
         with socket.create_connection(("127.0.0.1", port or 0), timeout=10) as line:
             lines = ["GET /_nicegui_ws/socket.io/?EIO=4&transport=websocket HTTP/1.1", f"Host: 127.0.0.1:{port}"]

@@ -192,10 +192,15 @@ def _at_score(rules: Rules, text: str) -> tuple[Strategy, Header]:
     return found
 
 
+def left_out_in_words(rules: Rules, in_match: bool) -> str:
+    """What the solved game leaves out, and why; "" if that is nothing."""
+    return "; ".join(f"{name}, since {why}" for name, why in left_out(rules, in_match).items())
+
+
 def in_words(rules: Rules, score: str | None) -> str:
     """What a hand is played for."""
-    missing = [f"{name}, since {why}" for name, why in left_out(rules, score is not None).items()]
-    more = f"; left out: {'; '.join(missing)}" if missing else ""
+    missing = left_out_in_words(rules, score is not None)
+    more = f"; left out: {missing}" if missing else ""
     if score is None:
         return f"one hand, in points (at no particular score of a match){more}"
     return f"one hand at {score}: {describe_score(rules, parsed_score(rules, score))}{more}"

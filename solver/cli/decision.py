@@ -29,7 +29,7 @@ from games.rules import (
     Rules,
 )
 from games.state import State
-from solver.cli.common import game_options, score_option, strategy_to_ask
+from solver.cli.common import game_options, left_out_in_words, score_option, strategy_to_ask
 from solver.essential import left_out
 from solver.paths import usable_threads
 
@@ -151,8 +151,8 @@ def stakes(rules: Rules, line: tuple[str, ...], stake: int, score: tuple[int, in
 
 def missing(asked: Question) -> list[tuple[str, str]]:
     """What the solved game leaves out, as a fact; nothing if that is nothing."""
-    found = left_out(asked.adviser.rules, asked.header.score is not None)
-    return [("left out", "; ".join(f"{name}, since {why}" for name, why in found.items()))] if found else []
+    found = left_out_in_words(asked.adviser.rules, asked.header.score is not None)
+    return [("left out", found)] if found else []
 
 
 def case_in_words(case: str) -> str:
