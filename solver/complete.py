@@ -44,12 +44,15 @@ def completed(strategy: Strategy, rules: Rules) -> Strategy:
     full = every_action(small.rules, rules)
     if full == small.rules:
         return strategy
-    return _completion(small.rules, small.reduced, small.decider, full).strategy(strategy)
+    return _completion(small.rules, small.reduced, small.decider, small.match_from, full).strategy(strategy)
 
 
 @lru_cache(maxsize=8)  # a match has a tree for each number of stakes, the largest of them several hundred megabytes
-def _completion(essential: Rules, reduced: bool, decider: int | None, full: Rules) -> _Completion:
-    return _Completion(Tree(essential, reduced, decider), Tree(full, decider=decider))
+def _completion(
+    essential: Rules, reduced: bool, decider: int | None, match_from: tuple[int, int] | None, full: Rules
+) -> _Completion:
+    small = Tree(essential, reduced, decider, match_from)
+    return _Completion(small, Tree(full, decider=decider, match_from=match_from))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -90,9 +90,30 @@ def hand_rules(rules: Rules, score: Score) -> Rules:
     return replace(game, ladder=game.ladder[:enough])
 
 
+def match_from(rules: Rules, score: Score) -> tuple[int, int] | None:
+    """By side, the first level of `hand_rules` at which winning the hand wins the match; its length if there is none.
+
+    With it a tree leaves out offers that change no value, as long as more points are never worse, because the answerer
+    has an answer that gives no more than another action would have brought:
+
+    - A second raise of whoever wins the match with the stake as it is.  He wins no more by it and may lose more: it is
+      accepted, and the play goes on as if nothing had been said.
+    - A raise that is not for the match while the other side wins the match with the stake as it is: so he answers it as
+      the remainder, and whoever called it would have won more by calling that.
+    - The remainder where the next stake wins the match for either side, which is the same.
+
+    None without a remainder, and where refusing one loses the match: then nothing is left out.
+    """
+    if not rules.remainder or rules.remainder_refused == "match":
+        return None
+    ladder = hand_rules(rules, score).ladder
+    first = [next((n for n, s in enumerate(ladder) if have + s >= rules.target), len(ladder)) for have in score]
+    return first[0], first[1]
+
+
 def hand_tree(rules: Rules, score: Score) -> Tree:
-    """The tree of `hand_rules`.  Raises TreeTooLargeError."""
-    return public_tree(hand_rules(rules, score), decider(rules, score))
+    """The tree of `hand_rules`, and of `match_from`.  Raises TreeTooLargeError."""
+    return public_tree(hand_rules(rules, score), decider(rules, score), match_from(rules, score))
 
 
 def successors(rules: Rules, score: Score) -> set[Score]:

@@ -68,9 +68,9 @@ NODE = np.dtype(
     [
         (name, np.int32)
         for name in (
-            *("kind", "player", "held", "other_held", "offers", "cards", "level", "match", "lost", "winner", "ties"),
+            *("kind", "player", "held", "other_held", "offers", "cards", "level", "raised", "match", "lost"),
             *("row", "row_other", "reach", "other_reach", "child_reach", "sigma", "slots", "out", "left", "left_from"),
-            *("card", "work"),
+            *("card", "winner", "ties", "work"),
         )
     ]
 )
@@ -527,7 +527,7 @@ def _last_trick_answerer(
             value = reach * splat(scratch, pay[level, winner])
             if offers > 0:
                 played = value
-                raised = called = accept * splat(scratch, pay[level + 1, winner]) + refuse
+                raised = called = accept * splat(scratch, pay[node.raised, winner]) + refuse
                 p_raise = p_call = p_play = none
                 if offers == 1:
                     p_raise, p_play = _pair(play, row, scratch, zero)
@@ -612,7 +612,7 @@ def _last_trick_leader(
                     accepted_match = accepted_match + mass * p_call * splat(scratch, pay[match, winner])
                     called = called + mass * p_call
                 row += offers + 1
-                accepted = accepted + mass * p_raise * splat(scratch, pay[level + 1, winner])
+                accepted = accepted + mass * p_raise * splat(scratch, pay[node.raised, winner])
                 raised = raised + mass * p_raise
                 mass = mass * p_play
             value = value + mass * splat(scratch, pay[level, winner])

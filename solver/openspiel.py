@@ -125,7 +125,7 @@ def same_hand(game: TrucGame, tree: Tree) -> bool:
         rules = replace(rules, remainder=False)
     if rules.decision_before_target and game.payoffs.before_target != "none":
         rules = replace(rules, ladder=rules.ladder[-1:], one_card=False)  # and there are no raises
-    return decider == tree.decider and _hand(rules) == _hand(tree.rules)
+    return decider == tree.decider and tree.match_from is None and _hand(rules) == _hand(tree.rules)
 
 
 def _hand(rules: Rules) -> dict[str, object]:

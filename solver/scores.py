@@ -157,8 +157,7 @@ def _kept_or_solved(
     if file is not None and file.is_file():
         try:
             kept = load_strategy(file)
-            game = kept[0].tree
-            if (game.rules, game.decider, kept[0].payoffs) == (tree.rules, tree.decider, pay):
+            if kept[0].tree.game == tree.game and kept[0].payoffs == pay:
                 return kept
         except StorageError:
             pass  # it is solved again

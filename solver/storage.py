@@ -65,7 +65,8 @@ class Header:
     nash_conv: float
     unit: str
     packages: dict[str, str]
-    decider: int | None = None  # who decides first whether the hand is played; only there if somebody does
+    decider: int | None = None  # as for `solver.tree.Tree`, both only there if they are not None
+    match_from: list[int] | None = None
     checksum: str = ""  # SHA-256 of the tensors and of this header without it
 
 
@@ -208,7 +209,7 @@ def write_strategy(
         unit=payoffs.unit,
         packages=packages(),
     )
-    return write_tensors(path, tensors, {**asdict(header), **_decider(tree)})
+    return write_tensors(path, tensors, {**asdict(header), **_at_its_score(tree)})
 
 
 def load_strategy(path: Path) -> tuple[Strategy, Header]:
@@ -257,7 +258,7 @@ def save_checkpoint(path: Path, solver: Solver, extra: dict[str, Any]) -> None:
         "iterations": solver.iterations,
         "extra": extra,
     }
-    write_tensors(path, tensors, fields | _decider(solver.tree))
+    write_tensors(path, tensors, fields | _at_its_score(solver.tree))
 
 
 def load_checkpoint(path: Path, threads: int = 1) -> tuple[Solver, dict[str, Any]]:
@@ -347,7 +348,7 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
             raise StorageError(f"{path}: its rules have the hash {rules.hash!r}, but it states {stated}")
         decider = _whose(rules, fields.get("decider"))
         payoffs = _payoffs(rules, fields["payoffs"], len(rules.ladder) + rules.remainder + (decider is not None))
-        tree = public_tree(rules, decider)
+        tree = public_tree(rules, decider, _match_from(rules, fields.get("match_from")))
         if tree_hash(tree) != fields["tree_hash"]:
             raise StorageError(f"{path}: made for another order of the information states than this version's")
     except StorageError:
@@ -357,8 +358,11 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
     return tree, payoffs
 
 
-def _decider(tree: Tree) -> dict[str, int]:
-    return {} if tree.decider is None else {"decider": tree.decider}
+def _at_its_score(tree: Tree) -> dict[str, Any]:
+    """What the score says of the tree, if it says anything."""
+    match_from = None if tree.match_from is None else list(tree.match_from)
+    stated = {"decider": tree.decider, "match_from": match_from}
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def _whose(rules: Rules, decider: object) -> int | None:
@@ -366,6 +370,18 @@ def _whose(rules: Rules, decider: object) -> int | None:
     if decider is None or (decider in (0, 1) and rules.decision_before_target and len(rules.ladder) == 1):
         return None if decider is None else whole(decider)
     raise ValueError(f"the decider {shown(decider)}")
+
+
+def _match_from(rules: Rules, stated: object) -> tuple[int, int] | None:
+    """The levels that a header states.  Raises ValueError."""
+    if stated is None:
+        return None
+    if not isinstance(stated, list) or len(stated) != 2 or not rules.remainder or rules.remainder_refused == "match":
+        raise ValueError(f"the levels {shown(stated)} from which the match is won")
+    first, second = (whole(level) for level in stated)
+    if max(first, second) > len(rules.ladder):
+        raise ValueError(f"the levels {shown(stated)} from which the match is won")
+    return first, second
 
 
 def _payoffs(rules: Rules, stated: dict[str, Any], levels: int) -> Payoffs:

@@ -51,17 +51,26 @@ class Tree:
 
     rules: the rule set; reduced: merge the answerer's last cards by outcome (off only to test that it loses nothing);
     decider: who first decides whether the hand is played, if its score asks somebody (`solver.equity.decider`).
+    match_from: by side, the first level at which winning the hand wins the match; if it is given, raises and remainders
+    that change no value are left out (`solver.equity.match_from`).
     `rows[p]` is the number of player p's regrets, in units of LANES.
     `levels`: the stakes, then if there is a remainder the match, then if there is a decider what declining brings.
     Raises TreeTooLargeError, UnsupportedRulesError.
     """
 
-    def __init__(self, rules: Rules, reduced: bool = True, decider: int | None = None) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        reduced: bool = True,
+        decider: int | None = None,
+        match_from: tuple[int, int] | None = None,
+    ) -> None:
         for name in ("redeal", "one_card"):
             if getattr(rules, name):
                 raise UnsupportedRulesError(f"the rules {rules.name!r} have {name} = true, for which there is no tree")
         self.rules = rules
         self.decider = decider
+        self.match_from = match_from
         # Merging is for a last trick in which the answerer may raise before his card, and nothing else.
         self.reduced = reduced and not (rules.fold or "after" in rules.raise_when)
         self.levels = len(rules.ladder) + rules.remainder + (decider is not None)
@@ -90,6 +99,11 @@ class Tree:
         # Rows of `top`, lane 0: zeros for idle lanes, the players' starting reaches, the values of the dealt hands.
         self.idle, self.priors, self.result = 0, (full, 2 * full), 3 * full
         self.plan = self._plan()
+
+    @property
+    def game(self) -> tuple[object, ...]:
+        """What it is the tree of: rules, decider, match_from."""
+        return self.rules, self.decider, self.match_from
 
     def size(self, k: int) -> int:
         """Number of holdings of k cards."""
@@ -162,9 +176,20 @@ class Tree:
 
     def _offers(self, spot: Spot, me: int) -> tuple[str, ...]:
         """The raises that a player may make."""
-        if spot.level + 1 >= len(self.rules.ladder) or spot.raiser == me:
+        level = spot.level
+        if level + 1 >= len(self.rules.ladder) or spot.raiser == me:
             return ()
-        return (RAISE, REMAINDER) if self.rules.remainder else (RAISE,)
+        if not self.rules.remainder:
+            return (RAISE,)
+        if self.match_from is not None:
+            mine, theirs = self.match_from[me], self.match_from[1 - me]
+            if level >= mine and spot.raiser != -1:
+                return ()
+            if level + 1 >= max(mine, theirs):
+                return (RAISE,)
+            if level >= theirs:
+                return (REMAINDER,)
+        return (RAISE, REMAINDER)
 
     def _grow(self, spot: Spot, above: Node, split: bool, new: Growing) -> int:
         """Add the node where somebody is to move, or the end if the hand is over, and all below it."""
@@ -356,7 +381,9 @@ class Tree:
         for i in range(program.start, program.stop):
             node = self.nodes[i]
             held, me = node.spot.held, node.player
-            match, lost = after_raise(self.rules, node.spot.level, REMAINDER)
+            level = node.spot.level
+            match, lost = after_raise(self.rules, level, REMAINDER)
+            raised, _ = after_raise(self.rules, level, REMAINDER if node.words[:1] == (REMAINDER,) else RAISE)
             record = placed[i] = dict.fromkeys(NODE.names or (), 0)
             if node.parent < 0:
                 mine = [take(self.size(held[0])), take(self.size(held[1]))]
@@ -384,7 +411,7 @@ class Tree:
             side = player if node.kind == TERMINAL else me
             record |= {
                 **{"kind": node.kind, "player": me, "card": node.card, "offers": len(node.words), "cards": node.cards},
-                **{"level": node.spot.level, "match": match, "lost": lost},
+                **{"level": level, "raised": raised, "match": match, "lost": lost},
                 **{"winner": node.winner, "ties": node.ties},
                 **{"row": node.row, "row_other": node.row_other, "left": left, "out": out},
                 **{"reach": mine[side], "other_reach": mine[1 - side]},
@@ -412,11 +439,11 @@ class Tree:
         return peak
 
 
-def public_tree(rules: Rules, decider: int | None = None) -> Tree:
+def public_tree(rules: Rules, decider: int | None = None, match_from: tuple[int, int] | None = None) -> Tree:
     """A tree, built once.  Raises TreeTooLargeError, UnsupportedRulesError."""
-    return _built(rules, decider)
+    return _built(rules, decider, match_from)
 
 
 @lru_cache(maxsize=16)
-def _built(rules: Rules, decider: int | None) -> Tree:
-    return Tree(rules, decider=decider)
+def _built(rules: Rules, decider: int | None, match_from: tuple[int, int] | None) -> Tree:
+    return Tree(rules, decider=decider, match_from=match_from)

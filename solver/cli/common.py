@@ -70,13 +70,13 @@ def rules_of(variant: str | None, file: Path | None) -> Rules:
         raise click.UsageError(str(error)) from error
 
 
-def tree_of(rules: Rules, decider: int | None = None) -> Tree:
+def tree_of(rules: Rules, decider: int | None = None, match_from: tuple[int, int] | None = None) -> Tree:
     """The public tree (see `solver.tree.Tree`).  Raises click.UsageError if it is too large."""
     from solver.nodes import TreeTooLargeError, UnsupportedRulesError
     from solver.tree import Tree
 
     try:
-        return Tree(rules, decider=decider)
+        return Tree(rules, decider=decider, match_from=match_from)
     except (TreeTooLargeError, UnsupportedRulesError) as error:
         raise click.UsageError(str(error)) from error
 
@@ -111,6 +111,10 @@ def stored_strategy(
         raise Failure(f"no strategy for {name!r} comes with the program, give what `{solve}` writes as {how}")
     strategy, header = open_strategy(file)
     stored = strategy.tree.rules
+    if strategy.tree.match_from is not None:
+        from solver.lift import lifted
+
+        strategy = lifted(strategy, stored)
     if score is not None and header.score != score:
         what = "in points" if header.score is None else f"at {header.score}"
         raise click.UsageError(f"{file} is for a hand {what}, but --score says {score!r}")
