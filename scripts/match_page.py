@@ -358,7 +358,10 @@ def of_remainders(found: Found) -> str:
         rates = [percent(number) for rate in found.studied[score].calls[REMAINDER] for number in rate]
         rows.append([format_score(score), *rates])
     columns = [f"{side} {what}" for side in ("leader", "dealer") for what in ("calls", "bluffs", "accepted")]
-    refused = "the match" if found.rules.remainder_refused == "match" else "the stake before the call"
+    if found.rules.remainder_refused == "match":
+        refused, same = "the match", "the strategies take one or the other"
+    else:
+        refused, same = "the stake before the call", "the strategies raise"
     return f"""## When the remainder is called at once
 
 {table(["score", *columns], rows)}
@@ -367,7 +370,7 @@ def of_remainders(found: Found) -> str:
 
 As the table above it, for "my remainder" at the first turn instead of a raise: whoever then wins the hand wins the
 match, and whoever concedes gives {refused}. Where the next stake wins the match for either side a raise is the same as
-the remainder, and the strategies take one or the other."""
+the remainder, and {same}."""
 
 
 def of_decisions(found: Found) -> str:

@@ -222,8 +222,9 @@ Who calls for the match, in how many hands, at any turn:
 *Calls*: "my remainder", or a raise to a stake that wins the match for either side, which is the same. *Bluffs*: of
 these
 calls, those that would be worth less, once accepted, than the best card without a call. *Conceded*: of these calls.
-*Raises less*: raises to a lower stake. *Match is played for*: hands in which such a call is accepted. By turn (1 the
-leader's first card, 2 the dealer's answer, and so on):
+*Raises less*: raises to a lower stake, of which there is none against a side that wins the match with the stake as it
+is: calling for the match would be as good. *Match is played for*: hands in which such a call is accepted. By turn (1
+the leader's first card, 2 the dealer's answer, and so on):
 
 {table(["score", "turn", "who", "calls per hand", "calls when he may", "bluffs", "conceded"], turns)}
 

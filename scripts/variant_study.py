@@ -118,9 +118,12 @@ class Called:
         self.ends = sum(chance for (level, by, _), chance in walk.ends.items() if level in whole and not by)
 
     def _observe(self, record: Record) -> None:
-        for word in (RAISE, REMAINDER):
-            if word not in record.actions:
-                continue
+        offers = [word for word in (RAISE, REMAINDER) if word in record.actions]
+        if offers:
+            chances = float(record.mass.sum())
+            self.for_match[record.turn, record.player].chances += chances
+            self.for_less[record.turn, record.player].chances += chances
+        for word in offers:
             whole = word == REMAINDER or self._ladder[record.level + 1] >= self._needed
             left = after_raise(self._rules, record.level, word).refused
             may = raises(record, float(self._pay[record.player][left, record.player]), word)
@@ -138,10 +141,6 @@ class Called:
                     float((record.reach * call * refused).sum()),
                 )
             )
-            if word == RAISE:  # where a remainder is possible, so is a raise
-                chances = float(record.mass.sum())
-                self.for_match[record.turn, record.player].chances += chances
-                self.for_less[record.turn, record.player].chances += chances
 
     def total(self, side: int, whole: bool) -> Calls:
         """Over all turns."""

@@ -47,12 +47,18 @@ def command(as_json: bool) -> None:
         for name, why in left_out(each).items():
             where = "hands" if name in left_out(each, in_match=True) else "hands in points"
             click.echo(f"left out of {where} of {each.name}: {name}, since {why}")
+    click.echo(f"left out at a score of a match: {AT_A_SCORE}")
     click.echo(f"what changes no value: {PROOF}")
 
 
 MIN_PAGE = 80  # columns; on fewer the table would break its words
 EXACT = "hands and matches of two players, every card and every raise; values are bounded by exact best responses"
 LEFT_OUT = "games for four players"
+AT_A_SCORE = (
+    "stakes beyond one that wins the match for either side, since they are equal; and with a remainder a second raise "
+    "of whoever wins the match with the stake as it is, a raise against him that is not for the match, and the "
+    "remainder where the next stake wins the match for either side, since another action is as good"
+)
 PROOF = (
     "who folds could play on and refuse everything; a redeal or the one-card hand needs both sides, and either can "
     "have the game without it; a raise after the card can be answered as if it had come before.  Advice is for all "
