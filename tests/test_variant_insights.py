@@ -25,6 +25,7 @@ from solver.scores import read_table
 from solver.solve import solve
 from solver.storage import load_strategy
 from solver.strategy import Strategy
+from solver.tree import Tree
 from tests.test_match_results import Here, rows
 from tests.test_variant_results import ACCURACY, GAMES, solved_match
 
