@@ -58,7 +58,9 @@ def test_uniform_has_the_exact_values(name: str, reduced: bool) -> None:
     assert found.nash_conv == 2 * found.exploitability
 
 
-@pytest.mark.parametrize("name", ["c3x2_L12", "c3x4_L12_leader", "c8x4_hs2_L12", "c3x4_L124_payoffs"])
+@pytest.mark.parametrize(
+    "name", ["c3x2_L12", "c3x4_L12_leader", "c8x4_hs2_L12", pytest.param("c3x4_L124_payoffs", marks=pytest.mark.slow)]
+)
 def test_random_strategies_have_the_oracles_values(name: str) -> None:
     game, payoffs = case_game(name), case_payoffs(name)
     reduced, full = bridge(game, True), bridge(game, False)

@@ -63,7 +63,7 @@ def same_bits(a: Pair, b: Pair) -> bool:
 # ------------------------------------------------------------------------------------------- against the oracle's CFR
 
 
-@pytest.mark.parametrize("reduced", [True, False])
+@pytest.mark.parametrize("reduced", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("name", GAMES)
 def test_iterations_agree_with_the_oracles(name: str, algorithm: str, reduced: bool) -> None:

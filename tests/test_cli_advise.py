@@ -186,7 +186,9 @@ def test_table_agrees_with_advice(line: str, mini: str, adviser: Adviser) -> Non
     assert together == pytest.approx(opponent, abs=1e-6)
 
 
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize(
+    "line", [*LINES[::3], *(pytest.param(line, marks=pytest.mark.slow) for line in LINES if line not in LINES[::3])]
+)
 def test_csv_reloads(line: str, mini: str) -> None:
     text = truc("table", "--line", line, "--strategy", mini, "--csv").stdout
     found = document("table", "--line", line, "--strategy", mini)

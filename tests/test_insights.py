@@ -64,7 +64,7 @@ def shipped() -> Strategy:
     return load_strategy(file)[0]
 
 
-@pytest.mark.parametrize("name", ["mini", "le-truc", "two-card", "one-card"])
+@pytest.mark.parametrize("name", ["mini", pytest.param("le-truc", marks=pytest.mark.slow), "two-card", "one-card"])
 def test_walk_is_the_kernels(name: str, mini: Strategy) -> None:
     """Ends add up to one, and the values are those of the exact evaluation."""
     one_card = Rules("one-card", ("A", "2", "3", "4"), "circular", 2, 1, (1, 2, 4), "dealer")

@@ -147,7 +147,7 @@ def assert_nothing_dominated(adviser: Adviser, line: tuple[str, ...], h: int) ->
 
 
 @pytest.mark.parametrize("name", ["nobody", "leader", "dealer, linear", "dealer, one card"])
-@pytest.mark.parametrize("iterations", [0, 100])
+@pytest.mark.parametrize("iterations", [pytest.param(0, marks=pytest.mark.slow), 100])
 def test_nothing_dominated_is_advised_exhaustive(name: str, iterations: int) -> None:
     rules = DECKS[name]
     tree = Tree(rules)

@@ -17,9 +17,6 @@ from games.openspiel import load
 EXACT = json.loads((Path(__file__).parent / "data" / "exact_cases_variants.json").read_text(encoding="utf-8"))
 CASES = {case["name"]: case for case in EXACT["cases"]}
 MATCHES = {match["name"]: match for match in EXACT["matches"]}
-PLAIN = ("fr_l3x4_L1_redeal",)
-"""The exact case that takes seconds; the others take up to two minutes each."""
-
 KEYS = {"none": "00", "leader": "10", "dealer": "01", "both": "11"}
 """The counts of a match's hand by who is one point before the target."""
 
@@ -43,9 +40,8 @@ def ends(state) -> int:
     return 1 if state.is_terminal() else sum(map(ends, map(state.child, state.legal_actions())))
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in PLAIN else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
-)
+@pytest.mark.slow  # up to two minutes each
+@pytest.mark.parametrize("name", CASES)
 def test_exact_case(name):
     case, game = CASES[name], load(case_rules(CASES[name]))
     for player in (0, 1):

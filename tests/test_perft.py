@@ -9,6 +9,8 @@ import pytest
 from games.rules import preset
 from games.state import State
 
+pytestmark = pytest.mark.slow  # half a minute; the tree's counts of the same are in tests/test_tree.py
+
 RULES = preset("le-truc")
 LAST_TURN = 2 * RULES.hand_size
 

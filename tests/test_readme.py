@@ -149,7 +149,10 @@ def test_command(command: str, folder: Path) -> None:
     assert done.stdout
 
 
-LONG = {"python scripts/bench.py", "python scripts/peers.py", "python scripts/match_plan.py"}  # even in short forms
+LONG = {  # even in short forms
+    *("python scripts/bench.py", "python scripts/peers.py", "python scripts/match_plan.py"),
+    *("python scripts/insights.py", "python scripts/algorithm_study.py"),
+}
 
 
 @pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.slow)])

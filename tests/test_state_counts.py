@@ -11,6 +11,7 @@ from functools import cache
 from itertools import combinations_with_replacement, product
 from math import comb, prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,18 @@ def walk(start: State) -> Walk:
     return Walk(count, list(ends.values()), [chances[key] for key in ends])
 
 
-@pytest.mark.parametrize("case", EXACT["cases"], ids=lambda case: case["name"])
+LONG = ("cat_l3x3_one", "cat_l4x2", "mcat3_l3x3_dec", "mfr4_l3x3_L124_match")  # seconds each
+
+
+def cases(kind: str) -> list[Any]:
+    """The exact cases or matches, long ones as slow tests."""
+    return [
+        pytest.param(case, id=case["name"], marks=[pytest.mark.slow] if case["name"] in LONG else [])
+        for case in EXACT[kind]
+    ]
+
+
+@pytest.mark.parametrize("case", cases("cases"))
 def test_hands_valued_in_points(case):
     found = walk(State.begin(rules_of(case)))
     assert found.count == {key: case[key] for key in found.count}
@@ -113,7 +125,7 @@ def near(rules: Rules, score: Score) -> str:
     return "".join(str(int(points == rules.target - 1)) for points in score)
 
 
-@pytest.mark.parametrize("case", EXACT["matches"], ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", cases("matches"))
 def test_matches(case):
     rules = rules_of(case)
     scores = list(product(range(rules.target), repeat=2))
