@@ -39,6 +39,7 @@ VERSION = "1.0"  # readers refuse another major number
 BITS = (16, 20, 32)  # of a stored probability
 STORING_LOSS = 1.05  # what rounding may make of the exploitability
 MAX_ITERATIONS = 10**12  # that a file may state; more would take years
+AT_A_SCORE = ("decider", "match_from")  # fields of a header that only the hand at a score has
 NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What comes of taking anything for what it is not."""
 
@@ -65,7 +66,7 @@ class Header:
     nash_conv: float
     unit: str
     packages: dict[str, str]
-    decider: int | None = None  # as for `solver.tree.Tree`, both only there if they are not None
+    decider: int | None = None  # as for `solver.tree.Tree`; AT_A_SCORE are only there if they are not None
     match_from: list[int] | None = None
     checksum: str = ""  # SHA-256 of the tensors and of this header without it
 
@@ -209,7 +210,8 @@ def write_strategy(
         unit=payoffs.unit,
         packages=packages(),
     )
-    return write_tensors(path, tensors, {**asdict(header), **_at_its_score(tree)})
+    always = {name: value for name, value in asdict(header).items() if name not in AT_A_SCORE}
+    return write_tensors(path, tensors, always | _at_its_score(tree))
 
 
 def load_strategy(path: Path) -> tuple[Strategy, Header]:
@@ -361,8 +363,8 @@ def _game(path: Path, fields: dict[str, Any]) -> tuple[Tree, Payoffs]:
 def _at_its_score(tree: Tree) -> dict[str, Any]:
     """What the score says of the tree, if it says anything."""
     match_from = None if tree.match_from is None else list(tree.match_from)
-    stated = {"decider": tree.decider, "match_from": match_from}
-    return {name: value for name, value in stated.items() if value is not None}
+    stated = zip(AT_A_SCORE, (tree.decider, match_from), strict=True)
+    return {name: value for name, value in stated if value is not None}
 
 
 def _whose(rules: Rules, decider: object) -> int | None:
