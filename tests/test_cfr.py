@@ -274,6 +274,7 @@ def test_a_game_that_is_all_ties() -> None:
         assert high == pytest.approx(sign, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_more_to_win_is_worth_more() -> None:
     """The value is monotone in the payoffs, so it rises with who gets the ties: dealer, nobody, leader."""
     rules = preset("mini")

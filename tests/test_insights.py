@@ -346,6 +346,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_script(tmp_path: Path) -> None:
     """It runs on any strategy for three cards, comes out the same, and writes what it computed."""
     solver = Solver(Tree(preset("mini")))

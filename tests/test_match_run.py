@@ -238,7 +238,7 @@ def drive(folder: Path, count: int = 2) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("times", [4, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_killed_many_times(times: int, tmp_path: Path) -> None:
     """The whole group at once, early or late, while a file is written or a worker starts."""
     rules, chance = replace(TINY, target=5), random.Random(times)

@@ -35,6 +35,7 @@ def quick(folder: Path, *options: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_quick(tmp_path: Path) -> None:
     """Whatever is installed; the number of information states is that of exact_cases.json."""
     (deck,) = quick(tmp_path)["decks"]

@@ -235,7 +235,9 @@ print(killed, sorted(path.name for path in folder.iterdir()))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL and fork")
-@pytest.mark.parametrize(("variant", "iterations"), [("tiny", 10_000), ("mini", 5_000)])
+@pytest.mark.parametrize(
+    ("variant", "iterations"), [("tiny", 10_000), pytest.param("mini", 5_000, marks=pytest.mark.slow)]
+)
 def test_killed_at_any_moment_and_resumed_it_writes_the_same_bytes(
     tmp_path: Path, variant: str, iterations: int
 ) -> None:

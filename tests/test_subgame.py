@@ -115,7 +115,10 @@ def test_all_numbers_of_a_strategy(name: str, number: int) -> None:
                 compare(game, game.stored(strategy), now)
 
 
-@pytest.mark.parametrize("name", DECKS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if "three cards, " in name else name for name in DECKS],
+)
 @pytest.mark.parametrize("number", FEW_OR_MANY)
 def test_solutions_are_as_accurate_as_they_say(name: str, number: int) -> None:
     rules = DECKS[name]
