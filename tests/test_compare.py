@@ -222,6 +222,7 @@ def truc(*args: str):
     return CliRunner().invoke(main, args, prog_name="truc")
 
 
+@pytest.mark.slow
 def test_json() -> None:
     result = truc(*SHORT, "--json")
     assert result.exit_code == 0, result.stderr

@@ -152,12 +152,18 @@ def test_probabilities_of_matches() -> None:
 
 
 @cache
+def on_le_truc() -> Adviser:
+    """An adviser of the strategy that comes with the program."""
+    strategy, _ = load_strategy(shipped_strategy("le-truc") or "")
+    return Adviser(strategy)
+
+
+@cache
 def found_on_le_truc() -> dict[str, tuple[str, str]]:
     """For each kind the first hand and line of le-truc that has it, in a fixed random order."""
-    strategy, _ = load_strategy(shipped_strategy("le-truc") or "")
-    adviser, rng = Adviser(strategy), np.random.default_rng(1)
+    adviser, rng = on_le_truc(), np.random.default_rng(1)
     found: dict[str, tuple[str, str]] = {}
-    ranks = strategy.tree.rules.ranks
+    ranks = adviser.rules.ranks
     for line in ("", "raise", "5", "raise accept", "6 raise", "7", "5 6", "8 7", "6 6 raise"):
         answer = adviser.at(tuple(line.split()))
         for h in rng.permutation(len(answer.holdings))[:60]:
@@ -177,9 +183,8 @@ OTHER_RULES = {"as before the card", "remainder", "pass", "no new cards", "plays
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in OTHER_RULES])
 def test_real_hands(name: str) -> None:
-    strategy, _ = load_strategy(shipped_strategy("le-truc") or "")
     assert name in found_on_le_truc()
-    advice = Adviser(strategy).advise(*found_on_le_truc()[name])
+    advice = on_le_truc().advise(*found_on_le_truc()[name])
     assert advice.kind == name
     played = {choice.action: choice for choice in advice.choices if choice.probability >= 0.05}
     if name == "mix":

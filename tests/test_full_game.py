@@ -59,7 +59,9 @@ def lines(rules: Rules, score: tuple[int, int] | None = None) -> list[tuple[str,
     return found
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "catalan-like" else name for name in GAMES]
+)
 def test_every_line_has_an_answer(name: str) -> None:
     rules = GAMES[name]
     adviser, seen = Adviser(trained(rules, 300), rules=rules), set()

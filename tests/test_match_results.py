@@ -337,6 +337,7 @@ def test_first_decisions(store: Store, results: Path) -> None:
     assert compared > 0
 
 
+@pytest.mark.slow
 def test_same_bytes_again(store: Store, results: Path, tmp_path: Path) -> None:
     """On two processes too; and the manifest is about these files."""
     done = run("match_results.py", str(store.folder), "--folder", str(tmp_path), "--workers", "2")

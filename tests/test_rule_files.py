@@ -97,6 +97,7 @@ def test_python_on_the_page(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert Rules.from_toml("".join(text), "printed") == load_rules(EXAMPLES["linear"])
 
 
+@pytest.mark.slow
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them, in order, as they stand there; but the match is solved less accurately, the comparison shorter."""
     monkeypatch.setattr("solver.scores.cache_folder", lambda: tmp_path / "cache")  # matches are kept there
