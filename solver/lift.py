@@ -80,11 +80,11 @@ def _match(tree: Tree, small: Tree, i: int, j: int, same: dict[int, int], rows: 
         return
     same[i] = j
     mine, k = rows[node.player], node.spot.held[node.player]
-    at, from_ = node.row, other.row
+    at, from_, words = node.row, other.row, _kept(node, other)
     for distinct in tree.holdings.distinct[k, : tree.size(k)].tolist():
         cards = distinct if node.cards != NO_CARDS else 0
         here, there = len(node.words) + cards, len(other.words) + cards
-        kept = at + np.array([*_kept(node, other), *range(len(node.words), here)])
+        kept = at + np.array([*words, *range(len(node.words), here)])
         if there > 1:
             mine.to.append(kept)
             mine.of.append(np.arange(from_, from_ + there))

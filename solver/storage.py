@@ -378,12 +378,11 @@ def _match_from(rules: Rules, stated: object) -> tuple[int, int] | None:
     """The levels that a header states.  Raises ValueError."""
     if stated is None:
         return None
-    if not isinstance(stated, list) or len(stated) != 2 or not rules.remainder or rules.remainder_refused == "match":
-        raise ValueError(f"the levels {shown(stated)} from which the match is won")
-    first, second = (whole(level) for level in stated)
-    if max(first, second) > len(rules.ladder):
-        raise ValueError(f"the levels {shown(stated)} from which the match is won")
-    return first, second
+    if isinstance(stated, list) and len(stated) == 2 and rules.remainder and rules.remainder_refused == "stake":
+        first, second = (whole(level) for level in stated)
+        if max(first, second) <= len(rules.ladder):
+            return first, second
+    raise ValueError(f"the levels {shown(stated)} from which the match is won")
 
 
 def _payoffs(rules: Rules, stated: dict[str, Any], levels: int) -> Payoffs:

@@ -70,13 +70,14 @@ def rules_of(variant: str | None, file: Path | None) -> Rules:
         raise click.UsageError(str(error)) from error
 
 
-def tree_of(rules: Rules, decider: int | None = None, match_from: tuple[int, int] | None = None) -> Tree:
-    """The public tree (see `solver.tree.Tree`).  Raises click.UsageError if it is too large."""
+def tree_of(rules: Rules, score: str | None = None) -> Tree:
+    """The public tree of a rule set's hand, in points or at a score.  Raises click.UsageError if it is too large."""
+    from solver.equity import hand_tree
     from solver.nodes import TreeTooLargeError, UnsupportedRulesError
     from solver.tree import Tree
 
     try:
-        return Tree(rules, decider=decider, match_from=match_from)
+        return Tree(essential(rules)) if score is None else hand_tree(rules, parsed_score(rules, score))
     except (TreeTooLargeError, UnsupportedRulesError) as error:
         raise click.UsageError(str(error)) from error
 
@@ -109,20 +110,17 @@ def stored_strategy(
         name = DEFAULT_VARIANT if wanted is None else wanted.name
         solve = f"truc solve --variant {name}" if rules is None else f"truc solve --rules {rules}"
         raise Failure(f"no strategy for {name!r} comes with the program, give what `{solve}` writes as {how}")
+    from solver.lift import lifted
+
     strategy, header = open_strategy(file)
     stored = strategy.tree.rules
-    if strategy.tree.match_from is not None:
-        from solver.lift import lifted
-
-        strategy = lifted(strategy, stored)
     if score is not None and header.score != score:
         what = "in points" if header.score is None else f"at {header.score}"
         raise click.UsageError(f"{file} is for a hand {what}, but --score says {score!r}")
     if wanted is None or essential(wanted).hash == stored.hash:
-        return strategy, header
+        return lifted(strategy, stored), header  # with all offers
     if header.score is not None:  # of a hand without the stakes that change nothing at its score
         from solver.equity import hand_rules, whole_rules
-        from solver.lift import lifted
 
         at = parsed_score(wanted, header.score)
         if hand_rules(wanted, at).hash == stored.hash:

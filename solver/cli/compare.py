@@ -10,7 +10,6 @@ import click
 from games.rules import Rules, RulesError
 from solver.cli.common import game_options, json_option, positive, rules_of, stored_strategy, tree_of
 from solver.cli.errors import Failure
-from solver.essential import essential
 from solver.paths import shipped_for
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def _to_play(
         strategy, _ = stored_strategy(file, variant, rules)
         named = variant is not None or rules is not None
         return strategy, whole if named or file is None else strategy.tree.rules, STORED
-    tree = tree_of(essential(whole))
+    tree = tree_of(whole)
     tell(f"{whole.name}: solving the strategy to be played")
     return solved(tree, Payoffs.points(tree.rules), ITERATIONS), whole, HERE
 

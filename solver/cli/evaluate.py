@@ -67,7 +67,7 @@ def command(
 def _uniform(variant: str | None, rules: Path | None) -> tuple[Strategy, None]:
     from solver.strategy import Strategy
 
-    return Strategy.uniform(tree_of(essential(rules_of(variant, rules)))), None
+    return Strategy.uniform(tree_of(rules_of(variant, rules))), None
 
 
 def against_every_action(strategy: Strategy, rules: Rules) -> Strategy:

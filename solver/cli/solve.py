@@ -111,7 +111,7 @@ def command(
     the same bits as an undisturbed run.  Exit code 3 if --accuracy was given and not reached.
     """
     whole = rules_of(variant, rules)
-    game, payoffs, decider, match_from = _hand(whole, score)
+    game, payoffs = _hand(whole, score)
     limits: dict[str, Any] = {"accuracy": accuracy, "iterations": iterations, "seconds": seconds}
     if not any(limits.values()):
         limits["accuracy"] = DEFAULT_ACCURACY[score is not None]
@@ -124,7 +124,7 @@ def command(
         raise click.UsageError(f"-o {str(file)!r} is no name of a file")
     try:
         earlier = None if dry_run else _check_files(ctx, file, checkpoint, game, payoffs, resume, fresh)
-        tree = tree_of(game, decider, match_from)
+        tree = tree_of(whole, score)
         used = threads or (1 if sum(tree.rows) < SMALL_TREE else usable_threads())
         if dry_run:
             _dry_run(tree, algorithm or ALGORITHMS[0], used, limits, as_json)
@@ -176,22 +176,21 @@ def command(
         raise Failure(f"the accuracy {accuracy:g} was not reached, but {reached}{how}", NOT_REACHED)
 
 
-def _hand(rules: Rules, score: str | None) -> tuple[Rules, Payoffs | None, int | None, tuple[int, int] | None]:
-    """The rules and payoffs of the hand at a score, and its `decider` and `match_from`; None for points.
+def _hand(rules: Rules, score: str | None) -> tuple[Rules, Payoffs | None]:
+    """The rules and payoffs of the hand at a score; None for points.
 
     Raises click.UsageError, Failure.
     """
     if score is None:
-        return essential(rules), None, None, None
+        return essential(rules), None
 
-    from solver.equity import decider, hand_rules, match_from
+    from solver.equity import hand_rules
     from solver.scores import NoTableError, equity, hand_payoffs
     from solver.storage import StorageError
 
     at = parsed_score(rules, score)
     try:
-        pay = hand_payoffs(rules, at, equity(rules))
-        return hand_rules(rules, at), pay, decider(rules, at), match_from(rules, at)
+        return hand_rules(rules, at), hand_payoffs(rules, at, equity(rules))
     except NoTableError as error:
         raise click.UsageError(f"--score {score}: {error}") from error
     except StorageError as error:
